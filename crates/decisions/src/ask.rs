@@ -1,0 +1,36 @@
+//! What a command needs to see before it can be decided. A store answers all asks of a batch together.
+
+use wire::{ExecId, JobId, LeaseHash, MessageId, RunId, RunnerId, TenantId};
+
+use crate::records::QueueId;
+
+/// One question. The answer goes into the book; what does not exist is simply not there.
+///
+/// A *family* is a job with its latest attempt, that attempt's latest execution, its run, and its tenant's webhooks.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ask {
+    Tenant(TenantId),
+    TenantName(String),
+    Run(RunId),
+    /// The run's plan as stored.
+    Plan(RunId),
+    /// The names of the run's jobs that succeeded.
+    Succeeded(RunId),
+    Family(JobId),
+    /// The execution under this lease, with its own attempt and the rest of its family.
+    Lease(LeaseHash),
+    Execution(ExecId),
+    Runner(RunnerId),
+    Trigger(TenantId, String),
+    JobKey(TenantId, String),
+    /// The first `count` ready attempts over all these queues, with family and specification. On a store shared by
+    /// several servers, those that another one is about to lease are left out.
+    Ready { queues: Vec<QueueId>, count: usize },
+    /// The job's specification.
+    Spec(JobId),
+    /// The run and the families of its next open jobs.
+    Sweep(RunId),
+    /// The family and the families of its next dependents.
+    Release(JobId),
+    Delivery(MessageId),
+}

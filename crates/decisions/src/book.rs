@@ -1,0 +1,248 @@
+//! The book: the records a batch of commands needs, as loaded, and as the commands decided so far have left them.
+//!
+//! A store fills it, decisions read it, and a store writes what changed. It notes what was read, so that a store
+//! shared by several servers can make sure that it still holds when the changes are written.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use wire::{ExecId, JobId, LeaseHash, MessageId, RunId, RunnerId, TenantId};
+
+use crate::records::{
+    Attempt, AttemptKey, Delivery, EffectRow, Execution, Job, Queue, QueueId, ReadyKey, Run, Runner, Tenant,
+    Transition, Webhook, WebhookKey,
+};
+
+/// A record kept under a key.
+pub trait Kept: Clone + PartialEq + 'static {
+    type Key: Ord + Clone;
+    fn key(&self) -> Self::Key;
+    fn shelf(book: &Book) -> &Shelf<Self>;
+    fn shelf_mut(book: &mut Book) -> &mut Shelf<Self>;
+    fn changed(changes: &Changes) -> &BTreeMap<Self::Key, Self>;
+    fn changed_mut(changes: &mut Changes) -> &mut BTreeMap<Self::Key, Self>;
+}
+
+/// All records of one kind in the book, in key order: the one global order in which stores write.
+#[derive(Debug)]
+pub struct Shelf<R: Kept>(BTreeMap<R::Key, Slot<R>>);
+
+#[derive(Debug)]
+struct Slot<R> {
+    /// As loaded; `None` when a decision made it.
+    before: Option<R>,
+    now: R,
+    written: bool,
+    read: Cell<bool>,
+}
+
+impl<R: Kept> Default for Shelf<R> {
+    fn default() -> Self {
+        Shelf(BTreeMap::new())
+    }
+}
+
+impl<R: Kept> Shelf<R> {
+    /// A store brings a record. One that is here already stays as it is.
+    pub fn bring(&mut self, record: R) {
+        self.0.entry(record.key()).or_insert_with(|| Slot {
+            before: Some(record.clone()),
+            now: record,
+            written: false,
+            read: Cell::new(false),
+        });
+    }
+
+    pub fn has(&self, key: &R::Key) -> bool {
+        self.0.contains_key(key)
+    }
+
+    /// The record, and a note that a decision rests on it.
+    pub fn get(&self, key: &R::Key) -> Option<&R> {
+        let slot = self.0.get(key)?;
+        slot.read.set(true);
+        Some(&slot.now)
+    }
+
+    /// The record without the note: for stores, and where being late does no harm.
+    pub fn peek(&self, key: &R::Key) -> Option<&R> {
+        self.0.get(key).map(|slot| &slot.now)
+    }
+
+    pub fn peek_all(&self) -> impl Iterator<Item = &R> {
+        self.0.values().map(|slot| &slot.now)
+    }
+
+    fn put(&mut self, record: R) {
+        match self.0.get_mut(&record.key()) {
+            Some(slot) => {
+                slot.now = record;
+                slot.written = true;
+            }
+            None => {
+                let slot = Slot { before: None, now: record, written: true, read: Cell::new(false) };
+                self.0.insert(slot.now.key(), slot);
+            }
+        }
+    }
+
+    /// What must be written, in key order: (as loaded, as it shall be).
+    pub fn writes(&self) -> impl Iterator<Item = (Option<&R>, &R)> {
+        self.0.values().filter(|slot| slot.written).map(|slot| (slot.before.as_ref(), &slot.now))
+    }
+
+    /// What was loaded and read but not written, in key order: it must still hold when the writes happen.
+    pub fn reads(&self) -> impl Iterator<Item = &R> {
+        self.0.values().filter(|slot| !slot.written && slot.read.get()).map(|slot| &slot.now)
+    }
+}
+
+/// What one decision changes.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub struct Changes {
+    pub tenants: BTreeMap<TenantId, Tenant>,
+    pub runs: BTreeMap<RunId, Run>,
+    pub jobs: BTreeMap<JobId, Job>,
+    pub attempts: BTreeMap<AttemptKey, Attempt>,
+    pub executions: BTreeMap<ExecId, Execution>,
+    pub runners: BTreeMap<RunnerId, Runner>,
+    pub queues: BTreeMap<QueueId, Queue>,
+    pub deliveries: BTreeMap<MessageId, Delivery>,
+    pub webhooks: BTreeMap<WebhookKey, Webhook>,
+    pub appended: Appended,
+}
+
+/// Rows that are written once and never change.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub struct Appended {
+    /// What a runner gets as `job_spec`, as JSON.
+    pub specs: Vec<(JobId, Arc<str>)>,
+    /// A run's plan, as JSON.
+    pub plans: Vec<(RunId, Arc<str>)>,
+    /// (needed, dependent).
+    pub needs: Vec<(JobId, JobId)>,
+    pub effects: Vec<EffectRow>,
+    pub transitions: Vec<Transition>,
+}
+
+impl Appended {
+    fn extend(&mut self, more: Appended) {
+        self.specs.extend(more.specs);
+        self.plans.extend(more.plans);
+        self.needs.extend(more.needs);
+        self.effects.extend(more.effects);
+        self.transitions.extend(more.transitions);
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct Book {
+    pub tenants: Shelf<Tenant>,
+    pub runs: Shelf<Run>,
+    pub jobs: Shelf<Job>,
+    pub attempts: Shelf<Attempt>,
+    pub executions: Shelf<Execution>,
+    pub runners: Shelf<Runner>,
+    pub queues: Shelf<Queue>,
+    pub deliveries: Shelf<Delivery>,
+    pub webhooks: Shelf<Webhook>,
+    pub appended: Appended,
+
+    pub tenant_names: BTreeMap<String, TenantId>,
+    pub leases: BTreeMap<LeaseHash, ExecId>,
+    pub triggers: BTreeMap<(TenantId, String), RunId>,
+    pub job_keys: BTreeMap<(TenantId, String), JobId>,
+    /// Attempts that may be leased, as far as they were asked for.
+    pub ready: BTreeSet<ReadyKey>,
+    pub specs: BTreeMap<JobId, Arc<str>>,
+    pub plans: BTreeMap<RunId, Arc<str>>,
+    /// Of runs that are swept: the next open jobs, in order, [`CHUNK`](crate::policy::CHUNK) at most.
+    pub sweeps: BTreeMap<RunId, Vec<JobId>>,
+    /// Of jobs that release: the next dependents, in order, likewise.
+    pub dependents: BTreeMap<JobId, Vec<JobId>>,
+    /// Of runs that are run again: the names of jobs that succeeded.
+    pub succeeded: BTreeMap<RunId, BTreeSet<String>>,
+}
+
+impl Book {
+    /// Takes over what a decision changed; the next command of the batch sees it.
+    pub fn apply(&mut self, changes: Changes) {
+        for attempt in changes.attempts.values() {
+            if let Some(left) = self.attempts.peek(&attempt.key).and_then(Attempt::ready_key) {
+                self.ready.remove(&left);
+            }
+            self.ready.extend(attempt.ready_key());
+        }
+        for execution in changes.executions.values() {
+            self.leases.insert(execution.lease_hash, execution.id);
+        }
+        for run in changes.runs.values() {
+            self.triggers.extend(run.trigger_key.clone().map(|key| ((run.tenant, key), run.id)));
+        }
+        for job in changes.jobs.values() {
+            self.job_keys.extend(job.key.clone().map(|key| ((job.tenant, key), job.id)));
+        }
+        for tenant in changes.tenants.values() {
+            self.tenant_names.insert(tenant.name.clone(), tenant.id);
+        }
+        self.specs.extend(changes.appended.specs.iter().cloned());
+        self.plans.extend(changes.appended.plans.iter().cloned());
+        put_all(self, changes.tenants);
+        put_all(self, changes.runs);
+        put_all(self, changes.jobs);
+        put_all(self, changes.attempts);
+        put_all(self, changes.executions);
+        put_all(self, changes.runners);
+        put_all(self, changes.queues);
+        put_all(self, changes.deliveries);
+        put_all(self, changes.webhooks);
+        self.appended.extend(changes.appended);
+    }
+
+    /// Nothing to write.
+    pub fn is_unchanged(&self) -> bool {
+        self.appended == Appended::default()
+            && self.tenants.writes().next().is_none()
+            && self.runs.writes().next().is_none()
+            && self.jobs.writes().next().is_none()
+            && self.attempts.writes().next().is_none()
+            && self.executions.writes().next().is_none()
+            && self.runners.writes().next().is_none()
+            && self.queues.writes().next().is_none()
+            && self.deliveries.writes().next().is_none()
+            && self.webhooks.writes().next().is_none()
+    }
+}
+
+fn put_all<R: Kept>(book: &mut Book, records: BTreeMap<R::Key, R>) {
+    let shelf = R::shelf_mut(book);
+    for record in records.into_values() {
+        shelf.put(record);
+    }
+}
+
+macro_rules! kept {
+    ($($record:ty, $key:ty, $shelf:ident, |$it:ident| $key_of:expr;)+) => {$(
+        impl Kept for $record {
+            type Key = $key;
+            fn key(&self) -> $key { let $it = self; $key_of }
+            fn shelf(book: &Book) -> &Shelf<Self> { &book.$shelf }
+            fn shelf_mut(book: &mut Book) -> &mut Shelf<Self> { &mut book.$shelf }
+            fn changed(changes: &Changes) -> &BTreeMap<$key, Self> { &changes.$shelf }
+            fn changed_mut(changes: &mut Changes) -> &mut BTreeMap<$key, Self> { &mut changes.$shelf }
+        }
+    )+};
+}
+
+kept! {
+    Tenant, TenantId, tenants, |it| it.id;
+    Run, RunId, runs, |it| it.id;
+    Job, JobId, jobs, |it| it.id;
+    Attempt, AttemptKey, attempts, |it| it.key;
+    Execution, ExecId, executions, |it| it.id;
+    Runner, RunnerId, runners, |it| it.id.clone();
+    Queue, QueueId, queues, |it| it.id;
+    Delivery, MessageId, deliveries, |it| it.id;
+    Webhook, WebhookKey, webhooks, |it| it.key.clone();
+}

@@ -1,0 +1,263 @@
+//! The doctor: every invariant that can be read off stored records, checked by the same functions that made them.
+//!
+//! Pure: a store hands over files, page by page; findings come back in words.
+
+use std::collections::BTreeMap;
+
+use machines::{Description, Machine, attempt, execution, job, lease, run};
+
+use crate::records::event::CREATE;
+use crate::records::job::derived_state;
+use crate::records::{Attempt, Delivery, EffectRow, Event, Execution, Job, ReadyKey, Run};
+
+/// A job with everything filed under it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JobFile {
+    pub job: Job,
+    /// In order of their index.
+    pub attempts: Vec<Attempt>,
+    /// In order of their token.
+    pub executions: Vec<Execution>,
+    /// Entries of the queue, of any attempt.
+    pub ready: Vec<ReadyKey>,
+    pub effects: Vec<EffectRow>,
+    /// In order of their number.
+    pub events: Vec<Event>,
+}
+
+/// A run with its jobs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunFile {
+    pub run: Run,
+    pub jobs: Vec<Job>,
+    pub events: Vec<Event>,
+    /// Messages about the run's end that are still on their way.
+    pub reports_open: u32,
+}
+
+/// One invariant that does not hold.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Finding {
+    /// The invariant, as numbered in `docs/invariants.md`.
+    pub invariant: &'static str,
+    pub entity: String,
+    pub problem: String,
+}
+
+pub fn check_job(file: &JobFile) -> Vec<Finding> {
+    let mut findings = Findings { entity: file.job.id.to_string(), found: Vec::new() };
+    check_projection(file, &mut findings);
+    check_attempts(file, &mut findings);
+    check_executions(file, &mut findings);
+    check_queue(file, &mut findings);
+    check_log(&job_states(file), &file.events, &mut findings);
+    findings.found
+}
+
+pub fn check_run(file: &RunFile) -> Vec<Finding> {
+    let mut findings = Findings { entity: file.run.id.to_string(), found: Vec::new() };
+    let run = &file.run;
+    let open = file.jobs.iter().filter(|job| !job.state.is_over()).count() as u32;
+    let failed = file.jobs.iter().filter(|job| job.counted_failed).count() as u32;
+    findings.equal("I8", "jobs_total", run.jobs_total, file.jobs.len() as u32);
+    findings.equal("I8", "jobs_open", run.jobs_open, open);
+    findings.equal("I8", "required_failed", run.required_failed, failed);
+    findings.equal("I15", "reports_open", run.reports_open, file.reports_open);
+    check_outcome(file, open, failed, &mut findings);
+    let states = BTreeMap::from([(("run", run.id.to_string()), run.state.get().as_str())]);
+    check_log(&states, &file.events, &mut findings);
+    findings.found
+}
+
+/// A delivery agrees with itself: what waits is due, what ended is not.
+pub fn check_delivery(delivery: &Delivery) -> Vec<Finding> {
+    use machines::delivery::State;
+    let mut findings = Findings { entity: delivery.id.to_string(), found: Vec::new() };
+    let waits = match delivery.state.get() {
+        State::Pending | State::Delivering | State::RetryWait => true,
+        State::Delivered | State::DeadLetter => false,
+    };
+    findings.equal("I15", "is due", delivery.due_at.is_some(), waits);
+    let delivered = delivery.state.get() == State::Delivered;
+    findings.equal("I15", "has delivered_at", delivery.delivered_at.is_some(), delivered);
+    findings.found
+}
+
+struct Findings {
+    entity: String,
+    found: Vec<Finding>,
+}
+
+impl Findings {
+    fn add(&mut self, invariant: &'static str, problem: String) {
+        self.found.push(Finding { invariant, entity: self.entity.clone(), problem });
+    }
+
+    fn equal<T: PartialEq + std::fmt::Debug>(&mut self, invariant: &'static str, what: &str, stored: T, computed: T) {
+        if stored != computed {
+            self.add(invariant, format!("{what}: stored {stored:?}, computed {computed:?}"));
+        }
+    }
+}
+
+fn check_projection(file: &JobFile, findings: &mut Findings) {
+    let Some(latest) = file.attempts.last() else {
+        return findings.add("I8", "the job has no attempt".into());
+    };
+    let statuses = file.executions.iter().map(|execution| execution.status.get());
+    findings.equal("I8", "state", file.job.state, derived_state(latest.state.get(), statuses));
+    findings.equal("I7", "attempts", file.job.attempts, file.attempts.len() as u32);
+    findings.equal("I7", "tokens", file.job.tokens, file.executions.len() as u32);
+}
+
+fn check_attempts(file: &JobFile, findings: &mut Findings) {
+    for (position, attempt) in file.attempts.iter().enumerate() {
+        findings.equal("I7", "attempt index", attempt.key.index, position as u32 + 1);
+        let is_latest = position + 1 == file.attempts.len();
+        if !is_latest && !attempt.state.get().is_final() {
+            findings.add("I11", format!("attempt {} is open, but a later one exists", attempt.key.index));
+        }
+        if !is_latest && attempt.state.get() == attempt::State::Succeeded {
+            findings.add("I11", format!("attempt {} succeeded, but a later one exists", attempt.key.index));
+        }
+    }
+    if file.job.attempts > file.job.attempts_max {
+        findings.add("I11", format!("{} attempts of {}", file.job.attempts, file.job.attempts_max));
+    }
+}
+
+fn check_executions(file: &JobFile, findings: &mut Findings) {
+    let committed = file.executions.iter().filter(|execution| execution.status.get().has_committed());
+    if committed.clone().count() > 1 {
+        findings.add("I4", "more than one execution has committed".into());
+    }
+    let live = file.executions.iter().filter(|execution| execution.lease.get().is_live());
+    if live.clone().count() > 1 {
+        findings.add("I2", "more than one lease is live".into());
+    }
+    for (position, execution) in file.executions.iter().enumerate() {
+        findings.equal("I2", "token", execution.token, position as u32 + 1);
+        findings.equal("I9", "live lease has a deadline", execution.due_at.is_some(), execution.lease.get().is_live());
+        if execution.due_at.is_some_and(|due_at| due_at > execution.deadline()) {
+            findings.add("I9", format!("{} is looked at after its deadline", execution.id));
+        }
+        let ended = execution.status.get().is_final();
+        if ended == execution.lease.get().is_live() && execution.status.get() != execution::State::Committed {
+            findings.add("I1", format!("{}: the lease and the execution disagree about its end", execution.id));
+        }
+    }
+    for effect in &file.effects {
+        let by_committed = committed.clone().any(|execution| execution.id == effect.execution);
+        if !by_committed {
+            findings.add("I4", format!("an effect of {}, which has not committed", effect.execution));
+        }
+    }
+    check_lease_against_attempt(file, findings);
+}
+
+fn check_lease_against_attempt(file: &JobFile, findings: &mut Findings) {
+    let Some(latest) = file.attempts.last() else { return };
+    let leased = match latest.state.get() {
+        attempt::State::Leased
+        | attempt::State::Starting
+        | attempt::State::Running
+        | attempt::State::Uploading
+        | attempt::State::CancelRequested => true,
+        attempt::State::Created
+        | attempt::State::Queued
+        | attempt::State::Succeeded
+        | attempt::State::Failed
+        | attempt::State::Canceled
+        | attempt::State::TimedOut
+        | attempt::State::Stale => false,
+    };
+    let live = file.executions.iter().find(|execution| execution.lease.get().is_live());
+    findings.equal("I2", "the latest attempt is leased", leased, live.is_some());
+    if let Some(live) = live {
+        findings.equal("I2", "the lease is the latest attempt's", latest.execution, Some(live.id));
+        let granted = live.lease.get() == lease::State::Granted;
+        findings.equal("I1", "unacknowledged", granted, latest.state.get() == attempt::State::Leased);
+    }
+    let succeeded = latest.state.get() == attempt::State::Succeeded;
+    let done = file.executions.iter().any(|execution| execution.status.get() == execution::State::Done);
+    findings.equal("I4", "succeeded by a commit", succeeded, done);
+}
+
+fn check_queue(file: &JobFile, findings: &mut Findings) {
+    let should: Vec<ReadyKey> = file.attempts.iter().filter_map(Attempt::ready_key).collect();
+    findings.equal("I6", "queue entries", &file.ready, &should);
+}
+
+fn check_outcome(file: &RunFile, open: u32, failed: u32, findings: &mut Findings) {
+    let run = &file.run;
+    findings.equal("I8", "has an outcome", run.outcome.is_some(), run.is_over());
+    let Some(outcome) = run.outcome else { return };
+    if outcome == run::State::Success && (open > 0 || failed > 0) {
+        findings.add("I8", format!("SUCCESS with {open} open and {failed} failed jobs"));
+    }
+    let succeeded = |job: &Job| job.state == job::State::Succeeded;
+    if outcome == run::State::Success && !file.jobs.iter().filter(|job| job.required).all(succeeded) {
+        findings.add("I8", "SUCCESS, but a required job did not succeed".into());
+    }
+    if matches!(outcome, run::State::Failed | run::State::Canceled) && open > 0 {
+        findings.add("I8", format!("{} with {open} open jobs", outcome.as_str()));
+    }
+}
+
+fn job_states(file: &JobFile) -> BTreeMap<(&'static str, String), &'static str> {
+    let mut states = BTreeMap::new();
+    for attempt in &file.attempts {
+        states.insert(("attempt", attempt.key.to_string()), attempt.state.get().as_str());
+    }
+    for execution in &file.executions {
+        states.insert(("lease", execution.id.to_string()), execution.lease.get().as_str());
+        states.insert(("execution", execution.id.to_string()), execution.status.get().as_str());
+    }
+    states
+}
+
+/// Replays the log: every step must be a row of its table, and the last one must lead to what is stored.
+fn check_log(states: &BTreeMap<(&'static str, String), &'static str>, events: &[Event], findings: &mut Findings) {
+    let replayed = match replay(events) {
+        Ok(replayed) => replayed,
+        Err(problem) => return findings.add("I1", problem),
+    };
+    for ((machine, entity), state) in states {
+        let logged = replayed.get(&(machine.to_string(), entity.clone())).map(String::as_str);
+        if logged != Some(*state) {
+            let logged = logged.unwrap_or("nothing");
+            findings.add("I8", format!("{machine} {entity} is stored as {state}, the log leads to {logged}"));
+        }
+    }
+    if replayed.len() != states.len() {
+        findings.add("I8", format!("the log knows {} entities, {} are stored", replayed.len(), states.len()));
+    }
+}
+
+/// The states that a log leads to, by machine and entity.
+pub fn replay(events: &[Event]) -> Result<BTreeMap<(String, String), String>, String> {
+    let mut states: BTreeMap<(String, String), String> = BTreeMap::new();
+    for event in events {
+        let key = (event.machine.clone(), event.entity.clone());
+        let machine = Description::named(&event.machine)
+            .ok_or_else(|| format!("event {}: no machine is called {}", event.seq, event.machine))?;
+        let before = states.get(&key);
+        if before != event.from.as_ref() {
+            return Err(format!("event {} leaves {:?}, but {} was in {before:?}", event.seq, event.from, event.entity));
+        }
+        let to = match before {
+            None if event.event == CREATE => Some(machine.initial),
+            None => None,
+            Some(from) => machine.row(from, &event.event).map(|row| row.to),
+        };
+        if to != Some(event.to.as_str()) {
+            let from = event.from.as_deref().unwrap_or("nothing");
+            return Err(format!(
+                "event {}: {} has no row {from} + {} → {}",
+                event.seq, event.machine, event.event, event.to
+            ));
+        }
+        states.insert(key, event.to.clone());
+    }
+    Ok(states)
+}

@@ -1,0 +1,60 @@
+//! AckLease: the runner accepts; the TTL and the job's own clock begin.
+
+use machines::{attempt, execution, lease};
+use wire::{LeaseHash, RunnerId};
+
+use crate::leases::fence::{execution_of, require_live};
+use crate::records::{Attempt, Execution, Job, Runner};
+use crate::{Answer, Ask, Decide, Draft, Refusal};
+
+#[derive(Debug, Clone)]
+pub struct Ack {
+    pub lease: LeaseHash,
+    pub runner: RunnerId,
+}
+
+impl Decide for Ack {
+    fn asks(&self, asks: &mut Vec<Ask>) {
+        asks.extend([Ask::Lease(self.lease), Ask::Runner(self.runner.clone())]);
+    }
+
+    fn decide(&self, draft: &mut Draft<'_>) -> Result<Answer, Refusal> {
+        let mut execution = execution_of(draft, self.lease, &self.runner)?;
+        require_live(&execution, draft.now)?;
+        let lease_ttl = draft.policy.lease_ttl;
+        if execution.lease.get() == lease::State::Active {
+            return Ok(Answer::Acked { lease_ttl }); // said twice; only a heartbeat extends
+        }
+        draft.advance(&mut execution, lease::Event::Ack, "AckLease");
+        draft.advance(&mut execution, execution::Event::Start, "AckLease");
+        self.start_clocks(draft, &mut execution);
+        let mut attempt: Attempt = draft.copy(&execution.attempt);
+        draft.advance(&mut attempt, attempt::Event::Ack, "AckLease");
+        attempt.updated_at = draft.now;
+        draft.put(execution);
+        draft.put(attempt);
+        self.forgive(draft);
+        Ok(Answer::Acked { lease_ttl })
+    }
+}
+
+impl Ack {
+    /// `due_at` stays at the end of the acknowledgement window unless a deadline comes before it: the tick that looks
+    /// then finds the lease alive and moves it on, so that heartbeats need not.
+    fn start_clocks(&self, draft: &Draft<'_>, execution: &mut Execution) {
+        let job: &Job = draft.book().jobs.peek(&execution.job()).expect("a family is loaded whole");
+        execution.expires_at = draft.now.plus(draft.policy.lease_ttl);
+        execution.timeout_at = Some(draft.now.plus(job.timeout + draft.policy.timeout_buffer));
+        execution.started_at = Some(draft.now);
+        let deadline = execution.deadline();
+        execution.due_at = execution.due_at.map(|due_at| due_at.min(deadline));
+    }
+
+    /// A kept word ends the row of missed ones.
+    fn forgive(&self, draft: &mut Draft<'_>) {
+        let runner: Option<&Runner> = draft.get(&self.runner);
+        if let Some(runner) = runner.filter(|runner| runner.acks_missed > 0).cloned() {
+            draft.put(Runner { acks_missed: 0, last_seen_at: draft.now, ..runner });
+        }
+    }
+}

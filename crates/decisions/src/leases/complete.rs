@@ -1,0 +1,95 @@
+//! Complete: the runner's final word. Success commits and finishes; failure may be tried again; a cancel that was
+//! durable before wins.
+
+use machines::{attempt, execution, lease};
+use wire::runner::CompleteStatus;
+use wire::{LeaseHash, RunnerId};
+
+use crate::failures::classify;
+use crate::jobs::attempt_over;
+use crate::leases::fence::{execution_of, family_of, require_active};
+use crate::leases::recovery::{finish_committed, walk_to_uploading};
+use crate::policy::{TEXT_BYTES_MAX, shortened};
+use crate::records::{Attempt, Execution, Outcome};
+use crate::{Answer, Ask, Decide, Draft, Refusal};
+
+#[derive(Debug, Clone)]
+pub struct Complete {
+    pub lease: LeaseHash,
+    pub runner: RunnerId,
+    pub status: CompleteStatus,
+    pub exit_code: i32,
+    pub summary: String,
+    /// References, as JSON.
+    pub artifacts: String,
+}
+
+impl Decide for Complete {
+    fn asks(&self, asks: &mut Vec<Ask>) {
+        asks.push(Ask::Lease(self.lease));
+    }
+
+    fn decide(&self, draft: &mut Draft<'_>) -> Result<Answer, Refusal> {
+        let mut execution = execution_of(draft, self.lease, &self.runner)?;
+        let outcome = Outcome { status: self.status, exit_code: self.exit_code };
+        if execution.outcome == Some(outcome) && !execution.lease.get().is_live() {
+            let accepted = execution.lease.get() == lease::State::Completed;
+            return Ok(Answer::Completed { accepted }); // said twice: same answer, nothing moves
+        }
+        require_active(&execution, draft.now)?;
+        let family = family_of(draft, &execution);
+        execution.outcome = Some(outcome);
+        execution.summary = shortened(&self.summary, TEXT_BYTES_MAX).into();
+        execution.artifacts = self.artifacts.clone();
+        if execution.status.get().has_committed() {
+            let note = match self.status {
+                CompleteStatus::Succeeded => "Complete",
+                CompleteStatus::Failed => "Complete FAILED, but the effect had happened",
+            };
+            finish_committed(draft, execution, family.attempt, lease::Event::Complete, note);
+            return Ok(Answer::Completed { accepted: true });
+        }
+        family.require_open_run()?;
+        if family.is_canceled() {
+            let by_run = family.run.as_ref().is_some_and(|run| run.is_stopping());
+            acknowledge_cancel(draft, execution, family.attempt, by_run);
+            return Ok(Answer::Completed { accepted: false });
+        }
+        match self.status {
+            CompleteStatus::Succeeded => {
+                draft.advance(&mut execution, execution::Event::Commit, "Complete");
+                finish_committed(draft, execution, family.attempt, lease::Event::Complete, "Complete");
+            }
+            CompleteStatus::Failed => self.fail(draft, execution, family.attempt),
+        }
+        Ok(Answer::Completed { accepted: true })
+    }
+}
+
+impl Complete {
+    fn fail(&self, draft: &mut Draft<'_>, mut execution: Execution, mut attempt: Attempt) {
+        let verdict = classify(self.exit_code, &self.summary);
+        draft.advance(&mut execution, lease::Event::Complete, "Complete");
+        draft.advance(&mut execution, execution::Event::Abort, "Complete");
+        execution.due_at = None;
+        execution.finished_at = Some(draft.now);
+        draft.put(execution);
+        walk_to_uploading(draft, &mut attempt, "Complete");
+        draft.advance(&mut attempt, attempt::Event::Fail, verdict.because.clone());
+        attempt_over(draft, attempt, Some(verdict), false);
+    }
+}
+
+/// The runner has stopped, whichever message said so.
+pub fn acknowledge_cancel(draft: &mut Draft<'_>, mut execution: Execution, mut attempt: Attempt, by_run: bool) {
+    if attempt.state.get() != attempt::State::CancelRequested {
+        draft.advance(&mut attempt, attempt::Event::RequestCancel, "the run was cancelled");
+    }
+    draft.advance(&mut execution, lease::Event::CancelAck, "the runner has stopped");
+    draft.advance(&mut execution, execution::Event::Abort, "the runner has stopped");
+    execution.due_at = None;
+    execution.finished_at = Some(draft.now);
+    draft.put(execution);
+    draft.advance(&mut attempt, attempt::Event::FinishCancel, "the runner has stopped");
+    attempt_over(draft, attempt, None, by_run);
+}

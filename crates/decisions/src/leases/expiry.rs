@@ -1,0 +1,42 @@
+//! The TTL passed without a heartbeat: the runner is lost. The attempt is queued again a bounded number of times; an
+//! effect that may happen once is left to a person.
+
+use machines::{attempt, execution, lease};
+
+use crate::Draft;
+use crate::failures::{FailureClass, Verdict};
+use crate::jobs::attempt_over;
+use crate::leases::ack_window::back_in_queue;
+use crate::leases::cancel_deadline;
+use crate::records::{Attempt, Execution, Job};
+
+const CAUSE: &str = "no heartbeat within the TTL";
+
+pub fn expire(draft: &mut Draft<'_>, mut execution: Execution, mut attempt: Attempt) {
+    if attempt.state.get() == attempt::State::CancelRequested {
+        return cancel_deadline::end(draft, execution, attempt, lease::Event::Expire, CAUSE);
+    }
+    draft.advance(&mut execution, lease::Event::Expire, CAUSE);
+    draft.advance(&mut execution, execution::Event::Abort, CAUSE);
+    execution.due_at = None;
+    execution.finished_at = Some(draft.now);
+    draft.put(execution);
+    attempt.lost_leases += 1;
+    let effect_once = draft.get::<Job>(&attempt.key.job).is_some_and(|job| job.effect_once);
+    let verdict = if effect_once {
+        Verdict {
+            class: FailureClass::Ambiguous,
+            because: "the runner was lost, and the job's effect, which may happen once, may have happened".into(),
+        }
+    } else if attempt.lost_leases <= draft.policy.lost_leases_max {
+        draft.advance(&mut attempt, attempt::Event::LoseLease, CAUSE);
+        return back_in_queue(draft, attempt);
+    } else {
+        Verdict {
+            class: FailureClass::RunnerLost,
+            because: format!("{} runners were lost with this attempt", attempt.lost_leases),
+        }
+    };
+    draft.advance(&mut attempt, attempt::Event::LoseLeaseForGood, verdict.because.clone());
+    attempt_over(draft, attempt, Some(verdict), false);
+}

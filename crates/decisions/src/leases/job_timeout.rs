@@ -1,0 +1,25 @@
+//! The job ran longer than it may: the lease is revoked. Logs received so far are kept.
+
+use machines::{attempt, execution, lease};
+
+use crate::Draft;
+use crate::failures::{FailureClass, Verdict};
+use crate::jobs::attempt_over;
+use crate::leases::cancel_deadline;
+use crate::records::{Attempt, Execution};
+
+const CAUSE: &str = "the job ran longer than it may";
+
+pub fn time_out(draft: &mut Draft<'_>, mut execution: Execution, mut attempt: Attempt) {
+    if attempt.state.get() == attempt::State::CancelRequested {
+        return cancel_deadline::end(draft, execution, attempt, lease::Event::Revoke, CAUSE);
+    }
+    draft.advance(&mut execution, lease::Event::Revoke, CAUSE);
+    draft.advance(&mut execution, execution::Event::Abort, CAUSE);
+    execution.due_at = None;
+    execution.finished_at = Some(draft.now);
+    draft.put(execution);
+    draft.advance(&mut attempt, attempt::Event::TimeOut, CAUSE);
+    let verdict = Verdict { class: FailureClass::Timeout, because: CAUSE.into() };
+    attempt_over(draft, attempt, Some(verdict), false);
+}

@@ -1,0 +1,176 @@
+//! Lease: grant the right to execute one ready attempt to one runner.
+
+use machines::{attempt, execution, lease, run};
+use wire::{ExecId, JobId, LeaseId, RunnerId};
+
+use crate::draft::Stated;
+use crate::jobs::project;
+use crate::records::{Attempt, AttemptKey, Execution, Job, QueueId, ReadyKey, Run, Runner};
+use crate::{Answer, Ask, Decide, Draft, Granted, Refusal};
+
+#[derive(Debug, Clone)]
+pub struct Lease {
+    pub runner: RunnerId,
+    pub wanted: Wanted,
+    /// Minted at the edge.
+    pub execution: ExecId,
+    pub lease: LeaseId,
+}
+
+#[derive(Debug, Clone)]
+pub enum Wanted {
+    /// The first ready attempt over these queues; all of them fit the runner.
+    Any(Vec<QueueId>),
+    /// This very job.
+    Job(JobId),
+}
+
+impl Decide for Lease {
+    fn asks(&self, asks: &mut Vec<Ask>) {
+        asks.push(Ask::Runner(self.runner.clone()));
+        match &self.wanted {
+            Wanted::Any(queues) => asks.push(Ask::Ready { queues: queues.clone(), count: 1 }),
+            Wanted::Job(job) => asks.extend([Ask::Family(*job), Ask::Spec(*job)]),
+        }
+    }
+
+    fn decide(&self, draft: &mut Draft<'_>) -> Result<Answer, Refusal> {
+        let barred_until = self.greet(draft);
+        if barred_until.is_some() {
+            return Ok(Answer::NoWork { barred_until });
+        }
+        let attempt = match &self.wanted {
+            Wanted::Any(queues) => first_ready(draft, queues),
+            Wanted::Job(job) => Some(ready_attempt_of(draft, *job)?),
+        };
+        match attempt {
+            Some(key) => Ok(Answer::Granted(Box::new(self.grant(draft, key)))),
+            None => Ok(Answer::NoWork { barred_until: None }),
+        }
+    }
+}
+
+impl Lease {
+    /// Notes that the runner lives, coarsely; returns until when it gets nothing, if it broke its word.
+    fn greet(&self, draft: &mut Draft<'_>) -> Option<wire::Time> {
+        let now = draft.now;
+        let known: Option<&Runner> = draft.get(&self.runner);
+        let barred_until = known.and_then(|runner| runner.barred_until).filter(|until| *until > now);
+        if known.is_none_or(|runner| now.since(runner.last_seen_at) >= draft.policy.last_seen_step) {
+            let runner = known.cloned();
+            let fresh = Runner { id: self.runner.clone(), acks_missed: 0, barred_until: None, last_seen_at: now };
+            draft.put(Runner { last_seen_at: now, ..runner.unwrap_or(fresh) });
+        }
+        barred_until
+    }
+
+    fn grant(&self, draft: &mut Draft<'_>, key: AttemptKey) -> Granted {
+        let (now, policy) = (draft.now, draft.policy);
+        let mut attempt: Attempt = draft.copy(&key);
+        let mut job: Job = draft.copy(&key.job);
+        if let Some(id) = job.run {
+            start_run(draft, id);
+        }
+        job.tokens += 1;
+        let expires_at = now.plus(policy.ack_timeout);
+        let execution = Execution {
+            id: self.execution,
+            attempt: key,
+            run: job.run,
+            token: job.tokens,
+            runner: self.runner.clone(),
+            lease_hash: self.lease.hash(),
+            lease: Stated::initial(),
+            status: Stated::initial(),
+            granted_at: now,
+            expires_at,
+            timeout_at: None,
+            cancel_by: None,
+            due_at: Some(expires_at),
+            started_at: None,
+            finished_at: None,
+            outcome: None,
+            summary: String::new(),
+            artifacts: String::new(),
+        };
+        draft.born::<lease::State>(&execution, "granted");
+        draft.born::<execution::State>(&execution, "granted");
+        draft.advance(&mut attempt, attempt::Event::Grant, "granted");
+        attempt.execution = Some(self.execution);
+        attempt.updated_at = now;
+        draft.put(attempt);
+        draft.put(execution);
+        project(draft, &mut job);
+        let granted = Granted {
+            execution: self.execution,
+            job: job.id,
+            public_id: job.public_id(),
+            run: job.run,
+            attempt: key.index,
+            token: job.tokens,
+            lease: self.lease.clone(),
+            lease_ttl: policy.lease_ttl,
+            heartbeat_interval: policy.heartbeat_interval,
+            max_runtime: job.timeout,
+            spec: draft.book().specs.get(&job.id).cloned().expect("a lease asks for the specification"),
+        };
+        draft.put(job);
+        granted
+    }
+}
+
+/// `QUEUED → RUNNING` with the run's first active attempt.
+fn start_run(draft: &mut Draft<'_>, id: wire::RunId) {
+    if draft.get::<Run>(&id).is_some_and(|run| run.state.get() == run::State::Queued) {
+        let mut run: Run = draft.copy(&id);
+        draft.advance(&mut run, run::Event::FirstJobActive, "its first job was leased");
+        run.updated_at = draft.now;
+        draft.put(run);
+    }
+}
+
+/// The best of each queue's first; an attempt of a run that is stopping is left to the sweep.
+fn first_ready(draft: &Draft<'_>, queues: &[QueueId]) -> Option<AttemptKey> {
+    let firsts = queues.iter().filter_map(|queue| {
+        let low = ReadyKey { queue: *queue, rank: i64::MIN, ..LOWEST };
+        let mut waiting = draft.book().ready.range(low..).take_while(|key| key.queue == *queue);
+        waiting.find(|key| may_run(draft, key.attempt.job))
+    });
+    firsts.min_by_key(|key| (key.rank, key.since, key.attempt)).map(|key| key.attempt)
+}
+
+const LOWEST: ReadyKey = ReadyKey {
+    queue: QueueId(i64::MIN),
+    rank: i64::MIN,
+    since: wire::Time::from_micros(i64::MIN),
+    attempt: AttemptKey { job: JobId::FIRST, index: 0 },
+};
+
+fn may_run(draft: &Draft<'_>, job: JobId) -> bool {
+    let job: &Job = draft.get(&job).expect("a family is loaded whole");
+    !job.run.and_then(|run| draft.get::<Run>(&run)).is_some_and(Run::is_stopping)
+}
+
+fn ready_attempt_of(draft: &Draft<'_>, id: JobId) -> Result<AttemptKey, Refusal> {
+    use machines::Machine;
+    let job: &Job = draft.get(&id).ok_or(Refusal::JobNotFound)?;
+    if job.state.is_over() {
+        return Err(Refusal::JobOver { state: job.state.as_str() });
+    }
+    let key = AttemptKey { job: id, index: job.attempts };
+    let attempt: Attempt = draft.copy(&key);
+    match attempt.state.get() {
+        attempt::State::Queued if may_run(draft, id) => Ok(key),
+        attempt::State::Created | attempt::State::Queued => Err(Refusal::JobNotReady),
+        attempt::State::Leased
+        | attempt::State::Starting
+        | attempt::State::Running
+        | attempt::State::Uploading
+        | attempt::State::CancelRequested => Err(Refusal::JobLeased),
+        attempt::State::Succeeded
+        | attempt::State::Failed
+        | attempt::State::Canceled
+        | attempt::State::TimedOut
+        | attempt::State::Stale => unreachable!("the job would be over"),
+    }
+}

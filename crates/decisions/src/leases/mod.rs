@@ -1,0 +1,24 @@
+//! Leases: who may execute what, until when, and what came of it. The fence that keeps a late runner out is here.
+
+mod ack;
+mod ack_window;
+mod cancel_ack;
+mod cancel_deadline;
+mod commit;
+mod complete;
+mod due;
+mod expiry;
+mod fence;
+mod heartbeat;
+mod job_timeout;
+mod lease;
+mod recovery;
+
+pub use ack::Ack;
+pub use cancel_ack::CancelAck;
+pub use commit::Commit;
+pub use complete::Complete;
+pub use due::ExecutionDue;
+pub use heartbeat::Heartbeat;
+pub use lease::{Lease, Wanted};
+pub use recovery::finish_committed;

@@ -1,0 +1,119 @@
+//! What happens: pure decisions over records. One file per command.
+//!
+//! A [`Command`] says what it must see ([`Command::asks`]); [`decide`] looks at a [`Book`] holding that and returns
+//! what changes, what is logged and what is answered, or a [`Refusal`]. Three kinds of "no" are kept apart: a *replay*
+//! is answered as the first time and changes nothing; a *refusal* is typed, with a stable code; a pair that no table
+//! lists is a mistake of ours and panics.
+//!
+//! Never: async, a clock, randomness, a store, logging. Time, ids and lease secrets arrive inside the command.
+//! Start at `leases/complete.rs`, then `draft.rs`.
+
+pub mod answer;
+pub mod ask;
+pub mod book;
+pub mod deliveries;
+pub mod doctor;
+pub mod draft;
+pub mod failures;
+pub mod jobs;
+pub mod leases;
+pub mod policy;
+pub mod records;
+pub mod refusal;
+pub mod runs;
+pub mod tenants;
+
+use wire::Time;
+
+pub use answer::{Answer, Granted};
+pub use ask::Ask;
+pub use book::{Book, Changes};
+pub use draft::{Draft, Hint};
+pub use policy::Policy;
+pub use refusal::Refusal;
+
+/// A command as a value: what it must see, and what it decides.
+trait Decide {
+    fn asks(&self, asks: &mut Vec<Ask>);
+    fn decide(&self, draft: &mut Draft<'_>) -> Result<Answer, Refusal>;
+}
+
+macro_rules! commands {
+    ($($(#[doc = $about:literal])* $name:ident($path:path),)+) => {
+        /// Every way in. A change from HTTP, a queue, a timer or a worker is one of these.
+        #[derive(Debug, Clone)]
+        pub enum Command { $( $(#[doc = $about])* $name($path), )+ }
+
+        impl Command {
+            fn as_decide(&self) -> &dyn Decide {
+                match self { $( Command::$name(command) => command, )+ }
+            }
+
+            /// For metrics and logs.
+            pub fn name(&self) -> &'static str {
+                match self { $( Command::$name(_) => stringify!($name), )+ }
+            }
+        }
+
+        $( impl From<$path> for Command {
+            fn from(command: $path) -> Command { Command::$name(command) }
+        } )+
+    };
+}
+
+commands! {
+    /// A tenant that wants nothing provisioned.
+    EnsureTenant(tenants::EnsureTenant),
+    /// Subscribe to a tenant's events.
+    PutWebhook(tenants::PutWebhook),
+    CreateRun(runs::CreateRun),
+    PlanAccepted(runs::PlanAccepted),
+    PlanFailed(runs::PlanFailed),
+    CancelRun(runs::CancelRun),
+    RerunRun(runs::RerunRun),
+    /// A run's deadline may have passed.
+    RunDue(runs::RunDue),
+    /// Stop the next jobs of a run that is cancelled, timed out or failing fast.
+    SweepRun(runs::SweepRun),
+    SubmitJob(jobs::SubmitJob),
+    CancelJob(jobs::CancelJob),
+    RetryJob(jobs::RetryJob),
+    /// Tell the next dependents of a job that it is over.
+    ReleaseDependents(jobs::ReleaseDependents),
+    Lease(leases::Lease),
+    Ack(leases::Ack),
+    Heartbeat(leases::Heartbeat),
+    Commit(leases::Commit),
+    Complete(leases::Complete),
+    CancelAck(leases::CancelAck),
+    /// One of a lease's deadlines may have passed.
+    ExecutionDue(leases::ExecutionDue),
+    ClaimDelivery(deliveries::ClaimDelivery),
+    DeliveryDelivered(deliveries::DeliveryDelivered),
+    DeliveryFailed(deliveries::DeliveryFailed),
+    /// A claim may have run out.
+    DeliveryDue(deliveries::DeliveryDue),
+    RedriveDelivery(deliveries::RedriveDelivery),
+}
+
+impl Command {
+    /// What must be in the book.
+    pub fn asks(&self, asks: &mut Vec<Ask>) {
+        self.as_decide().asks(asks);
+    }
+}
+
+/// What a command comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decision {
+    pub answer: Answer,
+    pub changes: Changes,
+    pub hints: Vec<Hint>,
+}
+
+/// Decides one command. The book is only read; whoever keeps the decision applies it.
+pub fn decide(book: &Book, command: &Command, now: Time, policy: &Policy) -> Result<Decision, Refusal> {
+    let mut draft = Draft::new(book, now, policy);
+    let answer = command.as_decide().decide(&mut draft)?;
+    Ok(Decision { answer, changes: draft.changes, hints: draft.hints })
+}

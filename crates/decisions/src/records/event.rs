@@ -1,0 +1,72 @@
+//! The audit log: who moved what from where to where, when, by which event, and why.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use machines::Owner;
+use wire::{ExecId, JobId, MessageId, RunId, TenantId, Time};
+
+use crate::records::attempt::AttemptKey;
+
+/// Whose state moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Entity {
+    Tenant(TenantId),
+    Run(RunId),
+    Attempt(AttemptKey),
+    Execution(ExecId, JobId),
+    Delivery(MessageId),
+}
+
+impl Entity {
+    /// What the event is filed under, so that one look finds all that concerns a job.
+    pub fn root(&self) -> String {
+        match self {
+            Entity::Attempt(AttemptKey { job, .. }) | Entity::Execution(_, job) => job.to_string(),
+            Entity::Tenant(_) | Entity::Run(_) | Entity::Delivery(_) => self.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Entity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Entity::Tenant(id) => id.fmt(f),
+            Entity::Run(id) => id.fmt(f),
+            Entity::Attempt(key) => key.fmt(f),
+            Entity::Execution(id, _) => id.fmt(f),
+            Entity::Delivery(id) => id.fmt(f),
+        }
+    }
+}
+
+/// A transition on its way into the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transition {
+    pub at: Time,
+    pub machine: &'static str,
+    pub entity: Entity,
+    /// `None` when the entity was created.
+    pub from: Option<&'static str>,
+    pub event: &'static str,
+    pub to: &'static str,
+    pub owner: Owner,
+    pub cause: Cow<'static, str>,
+}
+
+/// The event of an entity's creation.
+pub const CREATE: &str = "Create";
+
+/// A transition as the log returns it, numbered in commit order.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Event {
+    pub seq: i64,
+    pub at: Time,
+    pub machine: String,
+    pub entity: String,
+    pub from: Option<String>,
+    pub event: String,
+    pub to: String,
+    pub owner: String,
+    pub cause: String,
+}

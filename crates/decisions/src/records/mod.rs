@@ -1,0 +1,26 @@
+//! What is stored: one struct per thing, typed, without behaviour beyond questions about itself.
+//!
+//! A state inside a record is a [`Stated`](crate::draft::Stated): it can be read by all and moved only by
+//! `Draft::advance`.
+
+pub mod attempt;
+pub mod delivery;
+pub mod event;
+pub mod execution;
+pub mod job;
+pub mod plan;
+pub mod queue;
+pub mod run;
+pub mod runner;
+pub mod tenant;
+
+pub use attempt::{Attempt, AttemptKey, ReadyKey};
+pub use delivery::{Delivery, Webhook, WebhookKey};
+pub use event::{Entity, Event, Transition};
+pub use execution::{EffectRow, Execution, Outcome};
+pub use job::Job;
+pub use plan::PlanJob;
+pub use queue::{Queue, QueueId};
+pub use run::{Run, Sweep};
+pub use runner::Runner;
+pub use tenant::Tenant;

@@ -1,0 +1,96 @@
+//! A plan's job, as the planner or a caller hands it in; kept with the run so that it can be run again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::failures::ClassSet;
+use crate::refusal::Refusal;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PlanJob {
+    pub name: String,
+    #[serde(default)]
+    pub needs: Vec<String>,
+    #[serde(default = "yes")]
+    pub required: bool,
+    #[serde(default)]
+    pub effect_once: bool,
+    #[serde(default)]
+    pub priority: i32,
+    #[serde(default)]
+    pub runs_on: Vec<String>,
+    #[serde(default)]
+    pub attempts_max: Option<u32>,
+    #[serde(default)]
+    pub retry_on: Option<ClassSet>,
+    #[serde(default)]
+    pub timeout_seconds: Option<f64>,
+    /// What the runner gets as `job_spec`.
+    pub spec: Box<RawValue>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+const NAME_LENGTH_MAX: usize = 200;
+
+/// A plan is sound when names are unique, needs exist and nothing waits for itself.
+pub fn check(jobs: &[PlanJob], jobs_max: usize) -> Result<(), Refusal> {
+    if jobs.len() > jobs_max {
+        return Err(invalid(format!("{} jobs; at most {jobs_max} are allowed", jobs.len())));
+    }
+    let mut needs_of = BTreeMap::new();
+    for job in jobs {
+        if job.name.is_empty() || job.name.len() > NAME_LENGTH_MAX {
+            return Err(invalid(format!("a job's name has 1 to {NAME_LENGTH_MAX} bytes")));
+        }
+        if needs_of.insert(job.name.as_str(), &job.needs).is_some() {
+            return Err(invalid(format!("two jobs are named `{}`", job.name)));
+        }
+    }
+    for job in jobs {
+        let mut seen = BTreeSet::new();
+        for need in &job.needs {
+            if !needs_of.contains_key(need.as_str()) {
+                return Err(invalid(format!("job `{}` needs `{need}`, which is not in the plan", job.name)));
+            }
+            if !seen.insert(need) {
+                return Err(invalid(format!("job `{}` needs `{need}` twice", job.name)));
+            }
+        }
+    }
+    refuse_cycles(jobs)
+}
+
+/// Takes away what nothing holds back, again and again; what stays waits for itself.
+fn refuse_cycles(jobs: &[PlanJob]) -> Result<(), Refusal> {
+    let mut waits: BTreeMap<&str, usize> = jobs.iter().map(|job| (job.name.as_str(), job.needs.len())).collect();
+    let mut dependents: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for job in jobs {
+        for need in &job.needs {
+            dependents.entry(need.as_str()).or_default().push(&job.name);
+        }
+    }
+    let mut free: Vec<&str> = waits.iter().filter(|(_, open)| **open == 0).map(|(name, _)| *name).collect();
+    while let Some(name) = free.pop() {
+        waits.remove(name);
+        for dependent in dependents.remove(name).unwrap_or_default() {
+            let open = waits.get_mut(dependent).expect("a job with an open need is still waiting");
+            *open -= 1;
+            if *open == 0 {
+                free.push(dependent);
+            }
+        }
+    }
+    match waits.keys().next() {
+        None => Ok(()),
+        Some(name) => Err(invalid(format!("job `{name}` needs itself, directly or through others"))),
+    }
+}
+
+fn invalid(problem: String) -> Refusal {
+    Refusal::PlanInvalid { problem }
+}

@@ -1,0 +1,89 @@
+//! Run: its state, and the counters that spare every command a look at all of its jobs.
+
+use machines::run;
+use wire::{JobId, RunId, TenantId, Time};
+
+use crate::draft::Stated;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    pub id: RunId,
+    pub tenant: TenantId,
+    pub state: Stated<run::State>,
+    /// The state the run ended in, kept after `REPORTED`.
+    pub outcome: Option<run::State>,
+    /// Why it is where it is, in words: the planner's error, the cancel's reason.
+    pub status_message: String,
+    /// 1, and one more for each rerun of the same trigger.
+    pub attempt: u32,
+    pub rerun_of: Option<RunId>,
+    pub trigger_key: Option<String>,
+    pub repository: Option<String>,
+    pub git_ref: Option<String>,
+    pub commit: Option<String>,
+    pub base: Option<String>,
+    pub fail_fast: bool,
+    pub jobs_total: u32,
+    /// Jobs that are not over.
+    pub jobs_open: u32,
+    /// Required jobs that ended any other way than by success or by the run's own cancel.
+    pub required_failed: u32,
+    /// Final statuses still on their way out; the run is reported when none is left.
+    pub reports_open: u32,
+    /// Work on many jobs that is done in chunks, and how far it got.
+    pub sweep: Option<Sweep>,
+    pub swept_to: Option<JobId>,
+    /// When the run itself must be looked at: its planning deadline, then its timeout.
+    pub due_at: Option<Time>,
+    pub created_at: Time,
+    pub updated_at: Time,
+    pub finished_at: Option<Time>,
+}
+
+/// Why all jobs of a run are being stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sweep {
+    Canceled,
+    TimedOut,
+    FailFast,
+}
+
+impl Sweep {
+    pub const ALL: [Sweep; 3] = [Sweep::Canceled, Sweep::TimedOut, Sweep::FailFast];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Sweep::Canceled => "canceled",
+            Sweep::TimedOut => "timed_out",
+            Sweep::FailFast => "fail_fast",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Sweep> {
+        Sweep::ALL.into_iter().find(|sweep| sweep.as_str() == text)
+    }
+}
+
+impl Run {
+    /// The run has an outcome; its jobs can no longer change it.
+    pub fn is_over(&self) -> bool {
+        match self.state.get() {
+            run::State::Created
+            | run::State::Planning
+            | run::State::PlanFailed
+            | run::State::Queued
+            | run::State::Running
+            | run::State::CancelRequested => false,
+            run::State::Success
+            | run::State::Failed
+            | run::State::Canceled
+            | run::State::Timeout
+            | run::State::Reported => true,
+        }
+    }
+
+    /// No attempt of this run may begin or commit any more.
+    pub fn is_stopping(&self) -> bool {
+        self.is_over() || self.state.get() == run::State::CancelRequested
+    }
+}

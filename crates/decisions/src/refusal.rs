@@ -1,0 +1,94 @@
+//! Refusals: the control plane said no. Expected, part of the API, each with one stable code and a next step.
+
+use wire::runner::StaleReason;
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("the lease no longer speaks for its attempt ({}): stop the job and ask for a new lease", stale_text(*reason))]
+    StaleLease { reason: StaleReason },
+    #[error("the lease was not acknowledged: send AckLease first")]
+    LeaseNotAcknowledged,
+    #[error("the job is being cancelled: stop it and send CancelAck")]
+    CancelRequested,
+    #[error("nobody asked for a cancel: send Complete instead")]
+    CancelNotRequested,
+    #[error("no such tenant: check the name or id")]
+    TenantNotFound,
+    #[error("the tenant is {state}, not ready: wait until it is")]
+    TenantNotReady { state: &'static str },
+    #[error("no such run: check the id")]
+    RunNotFound,
+    #[error("no such job: check the id")]
+    JobNotFound,
+    #[error("no such delivery: check the id")]
+    DeliveryNotFound,
+    #[error("the run is {state}, so it takes no plan: trigger a new run")]
+    RunNotPlanning { state: &'static str },
+    #[error("the run is over ({state}): rerun it instead")]
+    RunOver { state: &'static str },
+    #[error("the run is not over ({state}): cancel it or wait before running it again")]
+    RunNotOver { state: &'static str },
+    #[error("the run has no plan to run again: trigger a new run")]
+    RunHasNoPlan,
+    #[error("the job is over ({state}): submit or retry it instead")]
+    JobOver { state: &'static str },
+    #[error("the job cannot be retried, because {problem}: rerun its run, or submit it again")]
+    JobNotRetryable { problem: &'static str },
+    #[error("another runner holds the job's lease: ask again later")]
+    JobLeased,
+    #[error("the job waits for others: ask again later")]
+    JobNotReady,
+    #[error("a job with this id and another payload exists: choose another id")]
+    JobConflict,
+    #[error("the job's effect has happened and cannot be cancelled: wait for it to finish")]
+    AlreadyCommitted,
+    #[error("the plan is not sound: {problem}")]
+    PlanInvalid { problem: String },
+    #[error("field `{field}`: {problem}")]
+    InvalidInput { field: &'static str, problem: String },
+    #[error("the delivery is {state}, not a dead letter: only those can be redriven")]
+    DeliveryNotDead { state: &'static str },
+    #[error("the claim on this delivery has run out: drop the result")]
+    ClaimLost,
+}
+
+impl Refusal {
+    /// Stable, for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Refusal::StaleLease { .. } => "stale_lease",
+            Refusal::LeaseNotAcknowledged => "lease_not_acknowledged",
+            Refusal::CancelRequested => "cancel_requested",
+            Refusal::CancelNotRequested => "cancel_not_requested",
+            Refusal::TenantNotFound => "tenant_not_found",
+            Refusal::TenantNotReady { .. } => "tenant_not_ready",
+            Refusal::RunNotFound => "run_not_found",
+            Refusal::JobNotFound => "job_not_found",
+            Refusal::DeliveryNotFound => "delivery_not_found",
+            Refusal::RunNotPlanning { .. } => "run_not_planning",
+            Refusal::RunOver { .. } => "run_over",
+            Refusal::RunNotOver { .. } => "run_not_over",
+            Refusal::RunHasNoPlan => "run_has_no_plan",
+            Refusal::JobOver { .. } => "job_over",
+            Refusal::JobNotRetryable { .. } => "job_not_retryable",
+            Refusal::JobLeased => "job_leased",
+            Refusal::JobNotReady => "job_not_ready",
+            Refusal::JobConflict => "job_conflict",
+            Refusal::AlreadyCommitted => "already_committed",
+            Refusal::PlanInvalid { .. } => "plan_invalid",
+            Refusal::InvalidInput { .. } => "invalid_input",
+            Refusal::DeliveryNotDead { .. } => "delivery_not_dead",
+            Refusal::ClaimLost => "claim_lost",
+        }
+    }
+}
+
+fn stale_text(reason: StaleReason) -> &'static str {
+    match reason {
+        StaleReason::LeaseExpired => "expired",
+        StaleReason::LeaseRevoked => "revoked",
+        StaleReason::LeaseCompleted => "completed",
+        StaleReason::LeaseCanceled => "cancelled",
+        StaleReason::LeaseUnknown => "unknown",
+    }
+}

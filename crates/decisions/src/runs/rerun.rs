@@ -1,0 +1,80 @@
+//! Run a finished run again: a new run of the same plan, `attempt + 1`; all of it, or what did not succeed.
+
+use std::collections::BTreeSet;
+
+use machines::{Machine, run};
+use wire::{RunId, TenantId};
+
+use crate::draft::Stated;
+use crate::records::{PlanJob, Run};
+use crate::runs::plan_accepted::adopt_plan;
+use crate::tenants::require_ready;
+use crate::{Answer, Ask, Decide, Draft, Refusal};
+
+#[derive(Debug, Clone)]
+pub struct RerunRun {
+    /// The new run.
+    pub id: RunId,
+    pub tenant: TenantId,
+    pub of: RunId,
+    pub failed_only: bool,
+}
+
+impl Decide for RerunRun {
+    fn asks(&self, asks: &mut Vec<Ask>) {
+        asks.extend([
+            Ask::Tenant(self.tenant),
+            Ask::Run(self.id),
+            Ask::Run(self.of),
+            Ask::Plan(self.of),
+            Ask::Succeeded(self.of),
+        ]);
+    }
+
+    fn decide(&self, draft: &mut Draft<'_>) -> Result<Answer, Refusal> {
+        require_ready(draft, self.tenant)?;
+        if draft.get::<Run>(&self.id).is_some() {
+            return Ok(Answer::RunCreated { run: self.id, existing: true }); // asked twice
+        }
+        let of = draft.get(&self.of).filter(|run: &&Run| run.tenant == self.tenant);
+        let of = of.ok_or(Refusal::RunNotFound)?;
+        if !of.is_over() {
+            return Err(Refusal::RunNotOver { state: of.state.get().as_str() });
+        }
+        let plan = draft.book().plans.get(&self.of).ok_or(Refusal::RunHasNoPlan)?;
+        let mut jobs: Vec<PlanJob> = serde_json::from_str(plan).expect("plans are written by us");
+        if self.failed_only {
+            drop_succeeded(&mut jobs, draft.book().succeeded.get(&self.of));
+        }
+        let mut run = Run {
+            id: self.id,
+            state: Stated::initial(),
+            outcome: None,
+            status_message: String::new(),
+            attempt: of.attempt + 1,
+            rerun_of: Some(of.id),
+            trigger_key: None,
+            required_failed: 0,
+            reports_open: 0,
+            sweep: None,
+            swept_to: None,
+            created_at: draft.now,
+            updated_at: draft.now,
+            finished_at: None,
+            ..of.clone()
+        };
+        draft.born(&run, format!("rerun of {}", self.of));
+        draft.advance(&mut run, run::Event::StartPlanning, "the plan is known");
+        adopt_plan(draft, run, &jobs)?;
+        Ok(Answer::RunCreated { run: self.id, existing: false })
+    }
+}
+
+/// What succeeded is not run again, and nothing waits for it.
+fn drop_succeeded(jobs: &mut Vec<PlanJob>, succeeded: Option<&BTreeSet<String>>) {
+    let Some(succeeded) = succeeded else { return };
+    jobs.retain(|job| !succeeded.contains(&job.name));
+    for job in jobs {
+        job.needs.retain(|need| !succeeded.contains(need));
+    }
+}

@@ -1,0 +1,7 @@
+//! Tenants, as far as nothing is provisioned for them; and who is told about them.
+
+mod ensure;
+mod webhook;
+
+pub use ensure::{EnsureTenant, require_ready};
+pub use webhook::{News, PutWebhook, send, tell};

@@ -1,0 +1,207 @@
+-- The kernel's tables. Times are microseconds since 1970 (UTC); read one with datetime(at / 1000000, 'unixepoch').
+-- The CHECK lists are the machines' states; a test compares them with the tables in crates/machines.
+
+CREATE TABLE tenants (
+    id          TEXT    NOT NULL PRIMARY KEY,
+    name        TEXT    NOT NULL UNIQUE,
+    state       TEXT    NOT NULL CHECK (state IN ('requested', 'planning', 'provisioning', 'ready', 'updating', 'deleting', 'archived', 'failed')),
+    created_at  INTEGER NOT NULL,
+    updated_at  INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE webhooks (
+    tenant_id   TEXT    NOT NULL REFERENCES tenants (id),
+    name        TEXT    NOT NULL,
+    url         TEXT    NOT NULL,
+    events      TEXT    NOT NULL, -- a JSON array
+    PRIMARY KEY (tenant_id, name)
+) STRICT, WITHOUT ROWID;
+
+-- A queue is a tenant's set of requirements; its id is made from both.
+CREATE TABLE queues (
+    id          INTEGER NOT NULL PRIMARY KEY,
+    tenant_id   TEXT    NOT NULL REFERENCES tenants (id),
+    requires    TEXT    NOT NULL -- a JSON array
+) STRICT;
+
+CREATE TABLE runners (
+    id           TEXT    NOT NULL PRIMARY KEY,
+    acks_missed  INTEGER NOT NULL,
+    barred_until INTEGER,
+    last_seen_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE runs (
+    id              TEXT    NOT NULL PRIMARY KEY,
+    tenant_id       TEXT    NOT NULL REFERENCES tenants (id),
+    state           TEXT    NOT NULL CHECK (state IN ('CREATED', 'PLANNING', 'PLAN_FAILED', 'QUEUED', 'RUNNING', 'CANCEL_REQUESTED', 'SUCCESS', 'FAILED', 'CANCELED', 'TIMEOUT', 'REPORTED')),
+    outcome         TEXT    CHECK (outcome IN ('SUCCESS', 'FAILED', 'CANCELED', 'TIMEOUT')),
+    status_message  TEXT    NOT NULL,
+    attempt         INTEGER NOT NULL CHECK (attempt >= 1),
+    rerun_of        TEXT    REFERENCES runs (id),
+    trigger_key     TEXT,
+    repository      TEXT,
+    git_ref         TEXT,
+    commit_id       TEXT,
+    base            TEXT,
+    fail_fast       INTEGER NOT NULL,
+    jobs_total      INTEGER NOT NULL,
+    jobs_open       INTEGER NOT NULL CHECK (jobs_open BETWEEN 0 AND jobs_total),
+    required_failed INTEGER NOT NULL CHECK (required_failed >= 0),
+    reports_open    INTEGER NOT NULL CHECK (reports_open >= 0),
+    sweep           TEXT    CHECK (sweep IN ('canceled', 'timed_out', 'fail_fast')),
+    swept_to        TEXT,
+    due_at          INTEGER,
+    created_at      INTEGER NOT NULL,
+    updated_at      INTEGER NOT NULL,
+    finished_at     INTEGER
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX runs_trigger ON runs (tenant_id, trigger_key) WHERE trigger_key IS NOT NULL;
+CREATE INDEX runs_due ON runs (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX runs_sweeping ON runs (id) WHERE sweep IS NOT NULL;
+
+CREATE TABLE run_plans (
+    run_id  TEXT NOT NULL PRIMARY KEY REFERENCES runs (id),
+    plan    TEXT NOT NULL -- JSON
+) STRICT;
+
+CREATE TABLE jobs (
+    id              TEXT    NOT NULL PRIMARY KEY,
+    tenant_id       TEXT    NOT NULL REFERENCES tenants (id),
+    run_id          TEXT    REFERENCES runs (id),
+    name            TEXT    NOT NULL,
+    job_key         TEXT,
+    state           TEXT    NOT NULL CHECK (state IN ('PENDING', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELED')),
+    required        INTEGER NOT NULL,
+    effect_once     INTEGER NOT NULL,
+    priority        INTEGER NOT NULL,
+    queue_id        INTEGER NOT NULL REFERENCES queues (id),
+    attempts        INTEGER NOT NULL CHECK (attempts BETWEEN 1 AND attempts_max),
+    attempts_max    INTEGER NOT NULL,
+    retry_on        TEXT    NOT NULL, -- failure classes, joined by commas
+    timeout_micros  INTEGER NOT NULL,
+    tokens          INTEGER NOT NULL,
+    needs_open      INTEGER NOT NULL CHECK (needs_open >= 0),
+    has_dependents  INTEGER NOT NULL,
+    counted_failed  INTEGER NOT NULL,
+    releasing       INTEGER NOT NULL,
+    released_to     TEXT,
+    spec_digest     BLOB    NOT NULL,
+    created_at      INTEGER NOT NULL,
+    updated_at      INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX jobs_key ON jobs (tenant_id, job_key) WHERE job_key IS NOT NULL;
+CREATE INDEX jobs_run ON jobs (run_id, id) WHERE run_id IS NOT NULL;
+CREATE INDEX jobs_releasing ON jobs (id) WHERE releasing;
+
+CREATE TABLE job_specs (
+    job_id  TEXT NOT NULL PRIMARY KEY REFERENCES jobs (id),
+    spec    TEXT NOT NULL -- JSON, as the runner gets it
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE job_needs (
+    needed_id    TEXT NOT NULL REFERENCES jobs (id),
+    dependent_id TEXT NOT NULL REFERENCES jobs (id),
+    PRIMARY KEY (needed_id, dependent_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE attempts (
+    job_id         TEXT    NOT NULL REFERENCES jobs (id),
+    attempt        INTEGER NOT NULL CHECK (attempt >= 1),
+    state          TEXT    NOT NULL CHECK (state IN ('CREATED', 'QUEUED', 'LEASED', 'STARTING', 'RUNNING', 'UPLOADING', 'SUCCEEDED', 'FAILED', 'CANCEL_REQUESTED', 'CANCELED', 'TIMED_OUT', 'STALE')),
+    queue_id       INTEGER NOT NULL REFERENCES queues (id),
+    priority       INTEGER NOT NULL,
+    since          INTEGER NOT NULL,
+    lost_leases    INTEGER NOT NULL,
+    exec_id        TEXT,
+    failure_class  TEXT    CHECK (failure_class IN ('infra', 'runner_startup', 'runner_lost', 'timeout', 'flaky', 'compilation', 'test', 'lint', 'failure', 'ambiguous')),
+    explanation    TEXT    NOT NULL,
+    created_at     INTEGER NOT NULL,
+    updated_at     INTEGER NOT NULL,
+    finished_at    INTEGER,
+    PRIMARY KEY (job_id, attempt)
+) STRICT, WITHOUT ROWID;
+
+-- The queues: exactly the attempts in QUEUED, in the order they are leased.
+CREATE TABLE ready (
+    queue_id  INTEGER NOT NULL,
+    rank      INTEGER NOT NULL, -- the priority, negated
+    since     INTEGER NOT NULL,
+    job_id    TEXT    NOT NULL,
+    attempt   INTEGER NOT NULL,
+    PRIMARY KEY (queue_id, rank, since, job_id, attempt)
+) STRICT, WITHOUT ROWID;
+
+-- A lease is an execution. The lease's id is a secret; only its hash is here.
+CREATE TABLE executions (
+    id           TEXT    NOT NULL PRIMARY KEY,
+    job_id       TEXT    NOT NULL,
+    attempt      INTEGER NOT NULL,
+    run_id       TEXT,
+    token        INTEGER NOT NULL,
+    runner_id    TEXT    NOT NULL,
+    lease_hash   BLOB    NOT NULL,
+    lease_state  TEXT    NOT NULL CHECK (lease_state IN ('GRANTED', 'ACTIVE', 'EXPIRED', 'REVOKED', 'COMPLETED', 'CANCELED')),
+    status       TEXT    NOT NULL CHECK (status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED', 'DONE', 'ABORTED')),
+    granted_at   INTEGER NOT NULL,
+    expires_at   INTEGER NOT NULL,
+    timeout_at   INTEGER,
+    cancel_by    INTEGER,
+    due_at       INTEGER,
+    started_at   INTEGER,
+    finished_at  INTEGER,
+    outcome      TEXT    CHECK (outcome IN ('SUCCEEDED', 'FAILED')),
+    exit_code    INTEGER CHECK ((outcome IS NULL) = (exit_code IS NULL)),
+    summary      TEXT    NOT NULL,
+    artifacts    TEXT    NOT NULL, -- a JSON array, or empty
+    FOREIGN KEY (job_id, attempt) REFERENCES attempts (job_id, attempt)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX executions_lease ON executions (lease_hash);
+-- One live lease per attempt, and at most one commit per job, ever.
+CREATE UNIQUE INDEX executions_live ON executions (job_id, attempt) WHERE lease_state IN ('GRANTED', 'ACTIVE');
+CREATE UNIQUE INDEX executions_committed ON executions (job_id) WHERE status IN ('COMMITTED', 'DONE');
+CREATE UNIQUE INDEX executions_token ON executions (job_id, token);
+CREATE INDEX executions_due ON executions (due_at) WHERE due_at IS NOT NULL;
+
+CREATE TABLE effects (
+    job_id    TEXT    NOT NULL REFERENCES jobs (id),
+    position  INTEGER NOT NULL,
+    exec_id   TEXT    NOT NULL REFERENCES executions (id),
+    kind      TEXT    NOT NULL CHECK (kind IN ('result', 'webhook')),
+    body      TEXT    NOT NULL, -- JSON
+    PRIMARY KEY (job_id, position)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE deliveries (
+    id            TEXT    NOT NULL PRIMARY KEY,
+    tenant_id     TEXT    NOT NULL REFERENCES tenants (id),
+    event         TEXT    NOT NULL,
+    subject       TEXT    NOT NULL,
+    url           TEXT    NOT NULL,
+    body          TEXT    NOT NULL, -- JSON
+    state         TEXT    NOT NULL CHECK (state IN ('pending', 'delivering', 'delivered', 'retry_wait', 'dead_letter')),
+    tries         INTEGER NOT NULL,
+    due_at        INTEGER,
+    reports       TEXT    REFERENCES runs (id),
+    last_error    TEXT    NOT NULL,
+    created_at    INTEGER NOT NULL,
+    updated_at    INTEGER NOT NULL,
+    delivered_at  INTEGER
+) STRICT, WITHOUT ROWID;
+CREATE INDEX deliveries_due ON deliveries (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX deliveries_reports ON deliveries (reports) WHERE reports IS NOT NULL;
+
+-- The audit log, numbered without gaps in commit order. `root` is what an entry is filed under.
+CREATE TABLE events (
+    seq         INTEGER NOT NULL PRIMARY KEY,
+    at          INTEGER NOT NULL,
+    machine     TEXT    NOT NULL,
+    root        TEXT    NOT NULL,
+    entity      TEXT    NOT NULL,
+    from_state  TEXT,
+    event       TEXT    NOT NULL,
+    to_state    TEXT    NOT NULL,
+    owner       TEXT    NOT NULL,
+    cause       TEXT    NOT NULL
+) STRICT;
+CREATE INDEX events_root ON events (root);

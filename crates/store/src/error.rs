@@ -1,0 +1,31 @@
+//! What can go wrong with a store, split by what the caller may do next.
+
+/// The world failed us.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// Not written: somebody moved first. Load and decide again.
+    #[error("the records moved between load and save ({0})")]
+    Conflict(String),
+    /// Not written: a constraint of the database refused something in the batch. Split it.
+    #[error("a constraint refused the batch ({0})")]
+    Violation(String),
+    /// Not written: retry later.
+    #[error("the store is not available ({0})")]
+    Unavailable(String),
+    /// Perhaps written: only an idempotent command may be sent again.
+    #[error("the store did not say whether it wrote ({0})")]
+    Unknown(String),
+}
+
+/// A database that we will not open. It is left as it was found.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OpenError {
+    #[error("the database has schema version {found}, this program knows up to {known}: use a newer deltaci")]
+    Newer { found: i64, known: i64 },
+    #[error("the database is damaged or is not one of ours ({0}): restore it from a backup; nothing was changed")]
+    Corrupt(String),
+    #[error("the database server is too old ({0}): PostgreSQL 15 or newer is needed")]
+    ServerTooOld(String),
+    #[error("the database cannot be opened ({0}): check the path, the address and the permissions")]
+    Unreachable(String),
+}

@@ -1,0 +1,127 @@
+//! Where records are kept: memory, SQLite, PostgreSQL behind one contract, [`Store`].
+//!
+//! Two verbs: [`Store::load`] answers the asks of a batch, [`Store::save`] writes what the batch changed, all of it or
+//! nothing, and returns only when it is durable. Everything else is a named question. What was read is protected
+//! between the two: no decision is saved on a world that has moved.
+//!
+//! Never: a state transition. A store does not know what a record means beyond its keys and constraints.
+//! Start at `memory.rs`, the shortest of the three; the conformance suite in `tests/` holds for all.
+
+mod error;
+mod memory;
+mod postgres;
+mod sqlite;
+
+use std::future::Future;
+
+use decisions::doctor::{JobFile, RunFile};
+use decisions::records::{Delivery, Event, Queue, Run, Tenant};
+use decisions::{Ask, Book};
+use wire::{ExecId, JobId, MessageId, RunId, Time};
+
+pub use error::{OpenError, StoreError};
+pub use memory::{Fault, Memory};
+pub use postgres::Postgres;
+pub use sqlite::Sqlite;
+
+/// What a batch gets to see.
+pub struct Loaded<S> {
+    pub book: Book,
+    /// The moment by which the batch is decided: the database's own on a store that several servers share.
+    pub now: Time,
+    /// Holds what was read until it is saved; dropped unsaved, nothing has happened.
+    pub session: S,
+}
+
+/// Work that a tick finds by its index. Every list has at most `limit` entries, the most overdue first.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Due {
+    /// Leases with a deadline to look at.
+    pub executions: Vec<ExecId>,
+    /// Runs past their own deadline.
+    pub runs: Vec<RunId>,
+    /// Runs whose jobs are being stopped.
+    pub sweeps: Vec<RunId>,
+    /// Jobs whose dependents are being told.
+    pub releases: Vec<JobId>,
+    /// Deliveries whose claim ran out.
+    pub claims: Vec<MessageId>,
+}
+
+impl Due {
+    pub fn is_empty(&self) -> bool {
+        *self == Due::default()
+    }
+}
+
+/// How the audit log stands: rows are numbered from 1 without gaps, in commit order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogBounds {
+    pub rows: i64,
+    pub last_seq: i64,
+}
+
+pub trait Store: Send + Sync + 'static {
+    type Session: Send;
+
+    /// Answers all asks as of one moment. `now` is the process's time, used where the store has none of its own.
+    fn load(&self, asks: &[Ask], now: Time) -> impl Future<Output = Result<Loaded<Self::Session>, StoreError>> + Send;
+
+    /// Writes what changed in the book, or nothing; `Ok` means durable.
+    fn save(&self, session: Self::Session, book: Book) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// What is due at `now` (again the process's time, where the store has none of its own).
+    fn due(&self, now: Time, limit: usize) -> impl Future<Output = Result<Due, StoreError>> + Send;
+
+    /// Messages that may be claimed, the longest waiting first.
+    fn deliveries_ready(
+        &self,
+        now: Time,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<MessageId>, StoreError>> + Send;
+
+    /// All queues there are: one per tenant and set of requirements.
+    fn queues(&self) -> impl Future<Output = Result<Vec<Queue>, StoreError>> + Send;
+
+    fn tenants(&self) -> impl Future<Output = Result<Vec<Tenant>, StoreError>> + Send;
+
+    fn run(&self, id: RunId) -> impl Future<Output = Result<Option<Run>, StoreError>> + Send;
+
+    /// A job with everything filed under it, for a person or for the doctor.
+    fn job_file(&self, id: JobId) -> impl Future<Output = Result<Option<JobFile>, StoreError>> + Send;
+
+    /// The job that an execution belongs to.
+    fn execution_job(&self, id: ExecId) -> impl Future<Output = Result<Option<JobId>, StoreError>> + Send;
+
+    /// Pages through all jobs in id order.
+    fn job_files_after(
+        &self,
+        after: Option<JobId>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<JobFile>, StoreError>> + Send;
+
+    /// Pages through all runs in id order.
+    fn run_files_after(
+        &self,
+        after: Option<RunId>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<RunFile>, StoreError>> + Send;
+
+    /// Pages through all deliveries in id order.
+    fn deliveries_after(
+        &self,
+        after: Option<MessageId>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<Delivery>, StoreError>> + Send;
+
+    /// The audit log of one root (a run, a job with its attempts and executions, a delivery, a tenant), in order.
+    fn events_of(&self, root: &str) -> impl Future<Output = Result<Vec<Event>, StoreError>> + Send;
+
+    /// The audit log in commit order; a reader that goes on from the last `seq` it saw misses nothing.
+    fn events_after(&self, seq: i64, limit: usize) -> impl Future<Output = Result<Vec<Event>, StoreError>> + Send;
+
+    fn log_bounds(&self) -> impl Future<Output = Result<LogBounds, StoreError>> + Send;
+
+    /// What the storage engine itself finds wrong, in words; empty when sound.
+    fn integrity(&self) -> impl Future<Output = Result<Vec<String>, StoreError>> + Send;
+}

@@ -1,0 +1,43 @@
+//! Reading a message: what is wrong is said with the name of the field it is wrong in.
+
+use serde::de::DeserializeOwned;
+
+/// The bytes are not the message they should be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}{problem}", if field.is_empty() { String::new() } else { format!("field `{field}`: ") })]
+pub struct BadMessage {
+    /// The path to the field, such as `progress.percent`; empty when the message as a whole is at fault.
+    pub field: String,
+    pub problem: String,
+}
+
+/// Reads one JSON message. Unknown fields pass; a missing or ill-typed one is named.
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, BadMessage> {
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let message: T = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let path = error.path().to_string();
+        let problem = without_position(&error.into_inner().to_string());
+        bad_message(&path, problem)
+    })?;
+    reader
+        .end()
+        .map_err(|_| BadMessage { field: String::new(), problem: "more follows after the message".into() })?;
+    Ok(message)
+}
+
+/// serde names a missing field in its text only, below the path of the object that lacks it.
+fn bad_message(path: &str, problem: String) -> BadMessage {
+    let parent = if path == "." { "" } else { path };
+    match problem.strip_prefix("missing field `").and_then(|rest| rest.split('`').next()) {
+        Some(missing) => {
+            let field = if parent.is_empty() { missing.into() } else { format!("{parent}.{missing}") };
+            BadMessage { field, problem: "missing".into() }
+        }
+        None => BadMessage { field: parent.into(), problem },
+    }
+}
+
+/// The field says where; line and column would only repeat it.
+fn without_position(problem: &str) -> String {
+    problem.split(" at line ").next().unwrap_or(problem).into()
+}

@@ -1,0 +1,177 @@
+//! Typed ids: a prefix that says what it names, and a UUIDv7 in 26 letters that sort by time of birth.
+//!
+//! An id is minted from a moment and random bits given by the caller, or derived from the id of what caused it and a
+//! name, so that doing the same thing twice names the same thing.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::{Digest, Sha256};
+
+use crate::time::Time;
+
+/// Crockford's alphabet: no letter that reads like another.
+const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+const LETTERS: usize = 26;
+
+/// The text is not an id of the kind that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not {kind} id: expected `{prefix}_` and 26 letters")]
+pub struct BadId {
+    pub kind: &'static str,
+    pub prefix: &'static str,
+}
+
+macro_rules! typed_id {
+    ($(#[doc = $about:literal])+ $name:ident, $prefix:literal, $kind:literal) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(u128);
+
+        impl $name {
+            pub const PREFIX: &'static str = $prefix;
+
+            /// A new id, born at `now`; `random` comes from the one place that makes randomness.
+            pub fn minted(now: Time, random: [u8; 10]) -> $name {
+                $name(uuid_v7(now, random))
+            }
+
+            /// The id of the thing that `cause` gives rise to under `name`: the same pair, the same id.
+            pub fn derived(now: Time, cause: &str, name: &str) -> $name {
+                $name(uuid_v7(now, derived_bits($prefix, cause, name)))
+            }
+
+            /// Sorts before every id that was minted.
+            pub const FIRST: $name = $name(0);
+
+            pub fn from_u128(bits: u128) -> $name {
+                $name(bits)
+            }
+
+            pub fn as_u128(self) -> u128 {
+                self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let letters = letters(self.0);
+                write!(f, concat!($prefix, "_{}"), std::str::from_utf8(&letters).expect("the alphabet is ASCII"))
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = BadId;
+            fn from_str(text: &str) -> Result<$name, BadId> {
+                text.strip_prefix(concat!($prefix, "_"))
+                    .and_then(bits)
+                    .map($name)
+                    .ok_or(BadId { kind: $kind, prefix: $prefix })
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<$name, D::Error> {
+                String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+typed_id!(
+    /// A tenant.
+    TenantId, "ten", "a tenant"
+);
+typed_id!(
+    /// A run.
+    RunId, "run", "a run"
+);
+typed_id!(
+    /// A job, of a run or standing alone.
+    JobId, "job", "a job"
+);
+typed_id!(
+    /// An execution, and with it the lease it happened under. Unlike the lease's own id it is no secret.
+    ExecId, "exec", "an execution"
+);
+typed_id!(
+    /// An outbox message.
+    MessageId, "msg", "a message"
+);
+
+fn uuid_v7(now: Time, random: [u8; 10]) -> u128 {
+    let millis = u64::try_from(now.as_micros() / 1_000).unwrap_or(0);
+    uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid().as_u128()
+}
+
+fn derived_bits(prefix: &str, cause: &str, name: &str) -> [u8; 10] {
+    let mut hash = Sha256::new();
+    for part in [prefix, cause, name] {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part.as_bytes());
+    }
+    let digest = hash.finalize();
+    std::array::from_fn(|index| digest[index])
+}
+
+fn letters(bits: u128) -> [u8; LETTERS] {
+    std::array::from_fn(|index| ALPHABET[((bits >> (5 * (LETTERS - 1 - index))) & 31) as usize])
+}
+
+fn bits(text: &str) -> Option<u128> {
+    if text.len() != LETTERS || text.as_bytes()[0] > b'7' {
+        return None; // 26 letters hold 130 bits; the first may only use three of its five
+    }
+    text.bytes().try_fold(0u128, |bits, letter| {
+        let value = ALPHABET.iter().position(|&known| known == letter)?;
+        Some((bits << 5) | value as u128)
+    })
+}
+
+/// The name a runner gives itself: stable for its lifetime, unique, and no secret.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct RunnerId(String);
+
+impl RunnerId {
+    pub const LENGTH_MAX: usize = 128;
+
+    /// Between 1 and 128 printable characters without spaces.
+    pub fn parse(text: &str) -> Option<RunnerId> {
+        let fits =
+            (1..=Self::LENGTH_MAX).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
+        fits.then(|| RunnerId(text.into()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for RunnerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for RunnerId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<RunnerId, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        RunnerId::parse(&text).ok_or_else(|| {
+            serde::de::Error::custom("a runner id has 1 to 128 printable ASCII characters without spaces")
+        })
+    }
+}

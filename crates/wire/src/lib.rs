@@ -1,0 +1,18 @@
+//! What crosses a process: typed ids, time, and the runner protocol's messages (seed 002).
+//!
+//! Fields are named exactly as the protocol names them. Unknown fields are tolerated, so that a newer peer may say
+//! more; missing or ill-typed ones are refused with the field's name ([`decode`]).
+//!
+//! Never: decides anything, reads the clock, makes a random number, prints a lease id.
+
+pub mod ids;
+pub mod runner;
+pub mod secret;
+pub mod time;
+
+mod decode;
+
+pub use decode::{BadMessage, decode};
+pub use ids::{ExecId, JobId, MessageId, RunId, RunnerId, TenantId};
+pub use secret::{LeaseHash, LeaseId};
+pub use time::Time;
