@@ -34,3 +34,19 @@ pub enum Ask {
     Release(JobId),
     Delivery(MessageId),
 }
+
+/// The asks of a batch, each once; those for ready attempts of the same queues are added up.
+pub fn merged(mut asks: Vec<Ask>) -> Vec<Ask> {
+    asks.sort();
+    let mut merged: Vec<Ask> = Vec::with_capacity(asks.len());
+    for ask in asks {
+        match (merged.last_mut(), &ask) {
+            (Some(Ask::Ready { queues, count }), Ask::Ready { queues: same, count: more }) if queues == same => {
+                *count += more;
+            }
+            (Some(last), _) if *last == ask => {}
+            (Some(_) | None, _) => merged.push(ask),
+        }
+    }
+    merged
+}

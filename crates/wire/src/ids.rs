@@ -15,6 +15,37 @@ use crate::time::Time;
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 const LETTERS: usize = 26;
 
+/// Each letter's value; 255 where there is none.
+const VALUES: [u8; 256] = {
+    let mut values = [255; 256];
+    let mut value = 0;
+    while value < ALPHABET.len() {
+        values[ALPHABET[value] as usize] = value as u8;
+        value += 1;
+    }
+    values
+};
+
+/// An id's text without an allocation.
+#[derive(Clone, Copy)]
+pub struct IdText {
+    bytes: [u8; 32],
+    length: usize,
+}
+
+impl IdText {
+    fn new(prefix: &str, bits: u128) -> IdText {
+        let mut bytes = [b'_'; 32];
+        bytes[..prefix.len()].copy_from_slice(prefix.as_bytes());
+        bytes[prefix.len() + 1..][..LETTERS].copy_from_slice(&letters(bits));
+        IdText { bytes, length: prefix.len() + 1 + LETTERS }
+    }
+
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..self.length]).expect("the alphabet is ASCII")
+    }
+}
+
 /// The text is not an id of the kind that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not {kind} id: expected `{prefix}_` and 26 letters")]
@@ -52,12 +83,15 @@ macro_rules! typed_id {
             pub fn as_u128(self) -> u128 {
                 self.0
             }
+
+            pub fn text(self) -> IdText {
+                IdText::new($prefix, self.0)
+            }
         }
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                let letters = letters(self.0);
-                write!(f, concat!($prefix, "_{}"), std::str::from_utf8(&letters).expect("the alphabet is ASCII"))
+                f.write_str(self.text().as_str())
             }
         }
 
@@ -136,8 +170,8 @@ fn bits(text: &str) -> Option<u128> {
         return None; // 26 letters hold 130 bits; the first may only use three of its five
     }
     text.bytes().try_fold(0u128, |bits, letter| {
-        let value = ALPHABET.iter().position(|&known| known == letter)?;
-        Some((bits << 5) | value as u128)
+        let value = VALUES[letter as usize];
+        (value < 32).then_some((bits << 5) | u128::from(value))
     })
 }
 

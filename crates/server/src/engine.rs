@@ -1,0 +1,172 @@
+//! The engine: runs `perform`'s batches over a store, one after the other, and wakes whoever a commit concerns.
+//!
+//! While one batch is being saved, the next gathers: that is the group commit. The queue is bounded; a caller beyond it
+//! is told so at once. Stopping lets what was taken in be answered.
+
+use decisions::jobs::ReleaseDependents;
+use decisions::runs::SweepRun;
+use decisions::{Answer, Command, Hint, Policy};
+use store::Store;
+use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+use std::sync::Arc;
+
+use crate::clock::Clock;
+use crate::perform::{Batch, Failure, Perform, Settled, WAITING_MAX};
+
+/// Nobody waits for a command that a hint gave rise to.
+type Ticket = Option<oneshot::Sender<Result<Answer, Failure>>>;
+
+/// A handle; cheap to clone. When the last one is gone, or after [`Engine::stop`], the engine ends.
+pub struct Engine<S> {
+    store: Arc<S>,
+    clock: Clock,
+    commands: mpsc::Sender<(Command, Ticket)>,
+    hints: broadcast::Sender<Hint>,
+    stop: Arc<tokio::sync::Notify>,
+    task: Arc<tokio::sync::Mutex<Option<JoinHandle<()>>>>,
+}
+
+impl<S> Clone for Engine<S> {
+    fn clone(&self) -> Engine<S> {
+        Engine {
+            store: self.store.clone(),
+            clock: self.clock,
+            commands: self.commands.clone(),
+            hints: self.hints.clone(),
+            stop: self.stop.clone(),
+            task: self.task.clone(),
+        }
+    }
+}
+
+/// Hints that a slow listener may miss; a tick finds the same work.
+const HINTS_KEPT: usize = 1_024;
+
+impl<S: Store> Engine<S> {
+    pub fn start(store: Arc<S>, clock: Clock, policy: Policy) -> Engine<S> {
+        let (commands, incoming) = mpsc::channel(WAITING_MAX);
+        let (hints, _) = broadcast::channel(HINTS_KEPT);
+        let stop = Arc::new(tokio::sync::Notify::new());
+        let shell = Shell {
+            store: store.clone(),
+            clock,
+            perform: Perform::new(policy),
+            incoming,
+            hints: hints.clone(),
+            stop: stop.clone(),
+        };
+        let task = Arc::new(tokio::sync::Mutex::new(Some(tokio::spawn(shell.run()))));
+        Engine { store, clock, commands, hints, stop, task }
+    }
+
+    /// Performs one command: the answer comes after the commit that makes it true.
+    pub async fn perform(&self, command: impl Into<Command>) -> Result<Answer, Failure> {
+        let (ticket, answer) = oneshot::channel();
+        self.commands.try_send((command.into(), Some(ticket))).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => Failure::Busy,
+            mpsc::error::TrySendError::Closed(_) => Failure::Unavailable("the server is stopping".into()),
+        })?;
+        answer.await.unwrap_or_else(|_| Err(Failure::Unknown("the engine ended before it answered".into())))
+    }
+
+    pub fn store(&self) -> &S {
+        &self.store
+    }
+
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    pub fn hints(&self) -> broadcast::Receiver<Hint> {
+        self.hints.subscribe()
+    }
+
+    /// Takes nothing new in, answers what is waiting, and returns when the last of it is durable.
+    pub async fn stop(&self) {
+        self.stop.notify_one();
+        if let Some(task) = self.task.lock().await.take() {
+            task.await.expect("the engine does not panic");
+        }
+    }
+}
+
+struct Shell<S> {
+    store: Arc<S>,
+    clock: Clock,
+    perform: Perform<Ticket>,
+    incoming: mpsc::Receiver<(Command, Ticket)>,
+    hints: broadcast::Sender<Hint>,
+    stop: Arc<tokio::sync::Notify>,
+}
+
+impl<S: Store> Shell<S> {
+    async fn run(mut self) {
+        let stop = self.stop.clone();
+        loop {
+            let first = tokio::select! {
+                biased;
+                () = stop.notified(), if !self.incoming.is_closed() => {
+                    self.incoming.close(); // what is in the channel still comes out of it
+                    continue;
+                }
+                first = self.incoming.recv() => first,
+            };
+            let Some((command, ticket)) = first else { return };
+            self.take_in(command, ticket);
+            self.work_off().await;
+        }
+    }
+
+    /// Runs batches until nothing waits; whatever arrived during one goes into the next.
+    async fn work_off(&mut self) {
+        loop {
+            while let Ok((command, ticket)) = self.incoming.try_recv() {
+                self.take_in(command, ticket);
+            }
+            let Some(batch) = self.perform.poll_batch() else { return };
+            let settled = self.run_batch(batch).await;
+            self.settle(settled);
+        }
+    }
+
+    async fn run_batch(&mut self, mut batch: Batch<Ticket>) -> Settled<Ticket> {
+        let loaded = match self.store.load(&batch.asks(), self.clock.now()).await {
+            Ok(loaded) => loaded,
+            Err(error) => return self.perform.handle_saved(batch, Err(error)),
+        };
+        let mut book = loaded.book;
+        self.perform.handle_loaded(&mut batch, &mut book, loaded.now);
+        let saved = self.store.save(loaded.session, book).await;
+        self.perform.handle_saved(batch, saved)
+    }
+
+    fn settle(&mut self, settled: Settled<Ticket>) {
+        for (ticket, answer) in settled.answers {
+            if let Some(ticket) = ticket {
+                let _ = ticket.send(answer); // the caller may have gone; what is durable stays
+            }
+        }
+        for hint in settled.hints {
+            self.follow(hint);
+            let _ = self.hints.send(hint); // nobody may be listening
+        }
+    }
+
+    /// Work in chunks goes on at once; if there is no room for it now, a tick finds it.
+    fn follow(&mut self, hint: Hint) {
+        let command = match hint {
+            Hint::Sweep(run) => SweepRun { run }.into(),
+            Hint::Release(job) => ReleaseDependents { job }.into(),
+            Hint::Ready(_) | Hint::Plan(_) | Hint::Deliver => return,
+        };
+        let _ = self.perform.handle_command(command, None);
+    }
+
+    fn take_in(&mut self, command: Command, ticket: Ticket) {
+        if let Err(Some(ticket)) = self.perform.handle_command(command, ticket) {
+            let _ = ticket.send(Err(Failure::Busy)); // the caller may have gone
+        }
+    }
+}

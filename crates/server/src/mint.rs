@@ -1,0 +1,40 @@
+//! The one place that makes randomness: ids, lease secrets, jitter. All of it comes from the operating system.
+
+use wire::{ExecId, JobId, LeaseId, RunId, TenantId, Time};
+
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Mint;
+
+impl Mint {
+    pub fn tenant(self, now: Time) -> TenantId {
+        TenantId::minted(now, random())
+    }
+
+    pub fn run(self, now: Time) -> RunId {
+        RunId::minted(now, random())
+    }
+
+    pub fn job(self, now: Time) -> JobId {
+        JobId::minted(now, random())
+    }
+
+    pub fn execution(self, now: Time) -> ExecId {
+        ExecId::minted(now, random())
+    }
+
+    /// 256 bits: whoever holds it may speak for the attempt.
+    pub fn lease(self) -> LeaseId {
+        LeaseId::minted(random())
+    }
+
+    /// Between 0 and 1.
+    pub fn jitter(self) -> f64 {
+        f64::from(u32::from_be_bytes(random())) / f64::from(u32::MAX)
+    }
+}
+
+fn random<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).expect("the operating system gives random bytes");
+    bytes
+}

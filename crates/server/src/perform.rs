@@ -1,0 +1,210 @@
+//! Perform: many waiting commands, one load, each decided in order, one durable save, and only then the answers.
+//!
+//! This is the core without I/O: it is handed commands, what was loaded and how the save went; it hands out batches,
+//! books and answers. A batch that meets a conflict is decided again; one that breaks a constraint is split until the
+//! guilty command stands alone, so that the innocent are served.
+//!
+//! Never: waits, spawns, reads the clock, answers before the save.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use decisions::ask::merged;
+use decisions::{Answer, Ask, Book, Command, Hint, Policy, Refusal, decide};
+use store::StoreError;
+use wire::Time;
+
+/// The most commands that share one commit.
+pub const BATCH_MAX: usize = 512;
+
+/// The most commands that wait; beyond it a caller is sent away at once.
+pub const WAITING_MAX: usize = 8_192;
+
+/// How often a batch is decided again because the records moved.
+const CONFLICTS_MAX: u32 = 64;
+
+/// From this conflict on a batch is split, so that two servers do not trip over each other's whole batches for ever.
+const CONFLICTS_BEFORE_SPLIT: u32 = 8;
+
+/// Why a command has no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// The answer is no. Nothing changed.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// Too much is waiting. Nothing changed; try again later.
+    #[error("the server is busy: try again in a moment")]
+    Busy,
+    /// The store cannot be written now. Nothing changed; try again later.
+    #[error("the store is not available ({0}): try again later")]
+    Unavailable(String),
+    /// The store did not say whether it wrote. Never success; the same command may be sent again.
+    #[error("it is not known whether this was written ({0}): send the same command again")]
+    Unknown(String),
+    /// A mistake of ours. Nothing changed.
+    #[error("internal error ({0}): please report it")]
+    Bug(String),
+}
+
+impl Failure {
+    /// Stable, for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Failure::Refused(refusal) => refusal.code(),
+            Failure::Busy => "busy",
+            Failure::Unavailable(_) => "store_unavailable",
+            Failure::Unknown(_) => "outcome_unknown",
+            Failure::Bug(_) => "internal_error",
+        }
+    }
+}
+
+/// A command and whom to tell; `T` is up to the shell.
+#[derive(Debug)]
+struct Waiting<T> {
+    command: Command,
+    ticket: T,
+}
+
+/// Commands on their way through one load and one save.
+#[derive(Debug)]
+pub struct Batch<T> {
+    waiting: Vec<Waiting<T>>,
+    decided: Vec<Result<Answer, Failure>>,
+    hints: Vec<Hint>,
+    conflicts: u32,
+}
+
+/// What the shell does after a save.
+#[derive(Debug)]
+pub struct Settled<T> {
+    pub answers: Vec<(T, Result<Answer, Failure>)>,
+    /// Only of what is durable now.
+    pub hints: Vec<Hint>,
+}
+
+impl<T> Default for Settled<T> {
+    fn default() -> Settled<T> {
+        Settled { answers: Vec::new(), hints: Vec::new() }
+    }
+}
+
+/// Everything that waits.
+#[derive(Debug)]
+pub struct Perform<T> {
+    waiting: VecDeque<Waiting<T>>,
+    /// Batches that must go again, before anything new.
+    again: Vec<Batch<T>>,
+    policy: Policy,
+}
+
+impl<T> Perform<T> {
+    pub fn new(policy: Policy) -> Perform<T> {
+        Perform { waiting: VecDeque::new(), again: Vec::new(), policy }
+    }
+
+    /// Takes a command in, or hands the ticket back when too much is waiting.
+    pub fn handle_command(&mut self, command: Command, ticket: T) -> Result<(), T> {
+        if self.waiting.len() >= WAITING_MAX {
+            return Err(ticket);
+        }
+        self.waiting.push_back(Waiting { command, ticket });
+        Ok(())
+    }
+
+    /// The next batch, if anything waits.
+    pub fn poll_batch(&mut self) -> Option<Batch<T>> {
+        if let Some(batch) = self.again.pop() {
+            return Some(batch);
+        }
+        let count = self.waiting.len().min(BATCH_MAX);
+        (count > 0).then(|| Batch::new(self.waiting.drain(..count).collect(), 0))
+    }
+
+    /// Decides the batch on what was loaded; the book then holds what must be saved.
+    pub fn handle_loaded(&self, batch: &mut Batch<T>, book: &mut Book, now: Time) {
+        batch.decided.clear();
+        batch.hints.clear();
+        for waiting in &batch.waiting {
+            batch.decided.push(decide_one(book, &waiting.command, now, &self.policy, &mut batch.hints));
+        }
+    }
+
+    /// The save, or the load before it, came to this.
+    pub fn handle_saved(&mut self, batch: Batch<T>, result: Result<(), StoreError>) -> Settled<T> {
+        match result {
+            Ok(()) => batch.answered(),
+            Err(StoreError::Conflict(_)) if batch.conflicts < CONFLICTS_MAX => {
+                self.conflicted(batch);
+                Settled::default()
+            }
+            Err(StoreError::Conflict(_)) => batch.failed(&Failure::Busy),
+            Err(StoreError::Violation(_)) if batch.waiting.len() > 1 => {
+                self.split(batch);
+                Settled::default()
+            }
+            Err(StoreError::Violation(what)) => batch.failed(&Failure::Bug(what)),
+            Err(StoreError::Unavailable(what)) => batch.failed(&Failure::Unavailable(what)),
+            Err(StoreError::Unknown(what)) => batch.failed(&Failure::Unknown(what)),
+        }
+    }
+
+    fn conflicted(&mut self, mut batch: Batch<T>) {
+        batch.conflicts += 1;
+        if batch.conflicts >= CONFLICTS_BEFORE_SPLIT && batch.waiting.len() > 1 {
+            return self.split(batch);
+        }
+        self.again.push(batch);
+    }
+
+    fn split(&mut self, mut batch: Batch<T>) {
+        let second = batch.waiting.split_off(batch.waiting.len() / 2);
+        self.again.push(Batch::new(second, batch.conflicts));
+        self.again.push(Batch::new(batch.waiting, batch.conflicts));
+    }
+}
+
+impl<T> Batch<T> {
+    fn new(waiting: Vec<Waiting<T>>, conflicts: u32) -> Batch<T> {
+        Batch { waiting, decided: Vec::new(), hints: Vec::new(), conflicts }
+    }
+
+    /// What must be loaded, each thing once.
+    pub fn asks(&self) -> Vec<Ask> {
+        let mut asks = Vec::with_capacity(self.waiting.len() * 2);
+        self.waiting.iter().for_each(|waiting| waiting.command.asks(&mut asks));
+        merged(asks)
+    }
+
+    fn answered(mut self) -> Settled<T> {
+        self.hints.sort();
+        self.hints.dedup();
+        let tickets = self.waiting.into_iter().map(|waiting| waiting.ticket);
+        Settled { answers: tickets.zip(self.decided).collect(), hints: self.hints }
+    }
+
+    fn failed(self, failure: &Failure) -> Settled<T> {
+        let answers = self.waiting.into_iter().map(|waiting| (waiting.ticket, Err(failure.clone()))).collect();
+        Settled { answers, hints: Vec::new() }
+    }
+}
+
+/// A mistake of ours must not take the batch down: the book is only changed after the decision is whole.
+fn decide_one(
+    book: &mut Book,
+    command: &Command,
+    now: Time,
+    policy: &Policy,
+    hints: &mut Vec<Hint>,
+) -> Result<Answer, Failure> {
+    let decided = catch_unwind(AssertUnwindSafe(|| decide(book, command, now, policy)));
+    let decision = decided.map_err(|panic| Failure::Bug(panic_text(&*panic)))??;
+    book.apply(decision.changes);
+    hints.extend(decision.hints);
+    Ok(decision.answer)
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without words").into()
+}

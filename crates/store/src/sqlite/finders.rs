@@ -1,0 +1,196 @@
+//! Named questions, asked on read-only connections that never hold the writer up.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use decisions::doctor::{JobFile, RunFile};
+use decisions::records::{Delivery, Event, Job, Queue, Run, Tenant};
+use rusqlite::{Connection, params};
+use wire::{JobId, MessageId, RunId, Time};
+
+use crate::sqlite::{open, refused, rows};
+use crate::{Due, LogBounds, StoreError};
+
+/// Connections that are free; one is made when none is.
+pub struct Readers {
+    path: PathBuf,
+    free: Arc<Mutex<Vec<Connection>>>,
+}
+
+const FREE_MAX: usize = 4;
+
+impl Readers {
+    pub fn new(path: &Path) -> Readers {
+        Readers { path: path.to_owned(), free: Arc::default() }
+    }
+
+    /// Runs a question on a thread that may block.
+    pub async fn read<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (path, free) = (self.path.clone(), self.free.clone());
+        let answer = tokio::task::spawn_blocking(move || {
+            let idle = free.lock().expect("no panic holds it").pop();
+            let connection = idle.map_or_else(|| open::connect_read_only(&path), Ok)?;
+            let answer = question(&connection)?;
+            let mut free = free.lock().expect("no panic holds it");
+            if free.len() < FREE_MAX {
+                free.push(connection);
+            }
+            Ok(answer)
+        });
+        answer.await.map_err(|error| StoreError::Unavailable(error.to_string()))?.map_err(refused)
+    }
+}
+
+pub fn due(connection: &Connection, now: Time, limit: usize) -> rusqlite::Result<Due> {
+    let (now, limit) = (now.as_micros(), limit as i64);
+    let executions = "SELECT id FROM executions WHERE due_at <= ?1 ORDER BY due_at, id LIMIT ?2";
+    let runs = "SELECT id FROM runs WHERE due_at <= ?1 ORDER BY due_at, id LIMIT ?2";
+    let claims = "SELECT id FROM deliveries WHERE due_at <= ?1 AND state = 'delivering' ORDER BY due_at, id LIMIT ?2";
+    let sweeps = "SELECT id FROM runs WHERE sweep IS NOT NULL ORDER BY id LIMIT ?1";
+    let releases = "SELECT id FROM jobs WHERE releasing ORDER BY id LIMIT ?1";
+    Ok(Due {
+        executions: rows::all(connection, executions, (now, limit), rows::read_id)?,
+        runs: rows::all(connection, runs, (now, limit), rows::read_id)?,
+        sweeps: rows::all(connection, sweeps, [limit], rows::read_id)?,
+        releases: rows::all(connection, releases, [limit], rows::read_id)?,
+        claims: rows::all(connection, claims, (now, limit), rows::read_id)?,
+    })
+}
+
+pub fn deliveries_ready(connection: &Connection, now: Time, limit: usize) -> rusqlite::Result<Vec<MessageId>> {
+    let sql = "SELECT id FROM deliveries WHERE due_at <= ?1 AND state IN ('pending', 'retry_wait') \
+               ORDER BY due_at, id LIMIT ?2";
+    rows::all(connection, sql, (now.as_micros(), limit as i64), rows::read_id)
+}
+
+pub fn queues(connection: &Connection) -> rusqlite::Result<Vec<Queue>> {
+    rows::all(connection, "SELECT id, tenant_id, requires FROM queues ORDER BY id", [], rows::read_queue)
+}
+
+pub fn tenants(connection: &Connection) -> rusqlite::Result<Vec<Tenant>> {
+    rows::all(connection, &[rows::TENANT, " ORDER BY id"].concat(), [], rows::read_tenant)
+}
+
+pub fn job_file(connection: &Connection, id: JobId) -> rusqlite::Result<Option<JobFile>> {
+    snapshot(connection, || match rows::job(connection, id)? {
+        Some(job) => file_of_job(connection, job).map(Some),
+        None => Ok(None),
+    })
+}
+
+pub fn job_files_after(
+    connection: &Connection,
+    after: Option<JobId>,
+    limit: usize,
+) -> rusqlite::Result<Vec<JobFile>> {
+    snapshot(connection, || {
+        let sql = [rows::JOB, " WHERE id > ?1 ORDER BY id LIMIT ?2"].concat();
+        let after = after.map_or(String::new(), |id| id.to_string());
+        let jobs: Vec<Job> = rows::all(connection, &sql, params![after, limit as i64], rows::read_job)?;
+        jobs.into_iter().map(|job| file_of_job(connection, job)).collect()
+    })
+}
+
+fn file_of_job(connection: &Connection, job: Job) -> rusqlite::Result<JobFile> {
+    let id = job.id.text();
+    let attempts = [rows::ATTEMPT, " WHERE job_id = ?1 ORDER BY attempt"].concat();
+    let attempts = rows::all(connection, &attempts, [id.as_str()], rows::read_attempt)?;
+    let executions = [rows::EXECUTION, " WHERE job_id = ?1 ORDER BY token"].concat();
+    let effects = "SELECT job_id, position, exec_id, kind, body FROM effects WHERE job_id = ?1 ORDER BY position";
+    // The queue's key begins with what an attempt knows of its place; an entry elsewhere shows in the count below.
+    let ready = [rows::READY, " WHERE queue_id = ?1 AND rank = ?2 AND since = ?3 AND job_id = ?4"].concat();
+    let mut places = Vec::new();
+    for attempt in &attempts {
+        let attempt: &decisions::records::Attempt = attempt;
+        let place = params![attempt.queue.0, -i64::from(attempt.priority), attempt.since.as_micros(), id.as_str()];
+        for key in rows::all(connection, &ready, place, rows::read_ready)? {
+            if !places.contains(&key) {
+                places.push(key);
+            }
+        }
+    }
+    Ok(JobFile {
+        executions: rows::all(connection, &executions, [id.as_str()], rows::read_execution)?,
+        ready: places,
+        effects: rows::all(connection, effects, [id.as_str()], rows::read_effect)?,
+        events: events_of(connection, id.as_str())?,
+        attempts,
+        job,
+    })
+}
+
+pub fn run_files_after(
+    connection: &Connection,
+    after: Option<RunId>,
+    limit: usize,
+) -> rusqlite::Result<Vec<RunFile>> {
+    snapshot(connection, || {
+        let sql = [rows::RUN, " WHERE id > ?1 ORDER BY id LIMIT ?2"].concat();
+        let after = after.map_or(String::new(), |id| id.to_string());
+        let runs: Vec<Run> = rows::all(connection, &sql, params![after, limit as i64], rows::read_run)?;
+        runs.into_iter().map(|run| file_of_run(connection, run)).collect()
+    })
+}
+
+fn file_of_run(connection: &Connection, run: Run) -> rusqlite::Result<RunFile> {
+    let id = run.id.text();
+    let jobs = [rows::JOB, " WHERE run_id = ?1 ORDER BY id"].concat();
+    let open = "SELECT count(*) FROM deliveries WHERE reports = ?1 AND state NOT IN ('delivered', 'dead_letter')";
+    Ok(RunFile {
+        jobs: rows::all(connection, &jobs, [id.as_str()], rows::read_job)?,
+        events: events_of(connection, id.as_str())?,
+        reports_open: rows::one(connection, open, [id.as_str()], |row| row.get(0))?.unwrap_or(0),
+        run,
+    })
+}
+
+pub fn deliveries_after(
+    connection: &Connection,
+    after: Option<MessageId>,
+    limit: usize,
+) -> rusqlite::Result<Vec<Delivery>> {
+    let sql = [rows::DELIVERY, " WHERE id > ?1 ORDER BY id LIMIT ?2"].concat();
+    let after = after.map_or(String::new(), |id| id.to_string());
+    rows::all(connection, &sql, params![after, limit as i64], rows::read_delivery)
+}
+
+pub fn events_of(connection: &Connection, root: &str) -> rusqlite::Result<Vec<Event>> {
+    rows::all(connection, &[rows::EVENT, " WHERE root = ?1 ORDER BY seq"].concat(), [root], rows::read_event)
+}
+
+pub fn events_after(connection: &Connection, seq: i64, limit: usize) -> rusqlite::Result<Vec<Event>> {
+    let sql = [rows::EVENT, " WHERE seq > ?1 ORDER BY seq LIMIT ?2"].concat();
+    rows::all(connection, &sql, (seq, limit as i64), rows::read_event)
+}
+
+pub fn log_bounds(connection: &Connection) -> rusqlite::Result<LogBounds> {
+    let sql = "SELECT count(*), coalesce(max(seq), 0) FROM events";
+    connection.query_row(sql, [], |row| Ok(LogBounds { rows: row.get(0)?, last_seq: row.get(1)? }))
+}
+
+pub fn integrity(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    let checked: Vec<String> = rows::all(connection, "PRAGMA integrity_check(20)", [], |row| row.get(0))?;
+    let mut problems: Vec<String> = checked.into_iter().filter(|line| line != "ok").collect();
+    let orphans: Vec<String> = rows::all(connection, "PRAGMA foreign_key_check", [], |row| {
+        Ok(format!("a row of {} refers to {}, which is not there", row.get::<_, String>(0)?, row.get::<_, String>(2)?))
+    })?;
+    problems.extend(orphans.into_iter().take(20));
+    let queued = "SELECT (SELECT count(*) FROM ready), (SELECT count(*) FROM attempts WHERE state = 'QUEUED')";
+    let (entries, attempts): (i64, i64) =
+        connection.query_row(queued, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    if entries != attempts {
+        problems.push(format!("the queues have {entries} entries for {attempts} queued attempts"));
+    }
+    Ok(problems)
+}
+
+/// All reads of one question see the same moment.
+fn snapshot<T>(connection: &Connection, read: impl FnOnce() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+    let transaction = connection.unchecked_transaction()?;
+    let answer = read()?;
+    transaction.finish()?;
+    Ok(answer)
+}

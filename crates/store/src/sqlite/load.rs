@@ -1,0 +1,257 @@
+//! Answers the asks of a batch inside the write transaction, by key. What the book has is not read again.
+
+use std::collections::BTreeSet;
+
+use decisions::policy::CHUNK;
+use decisions::records::{AttemptKey, Execution, QueueId};
+use decisions::{Ask, Book};
+use rusqlite::Connection;
+use wire::{ExecId, JobId, LeaseHash, MessageId, RunId, RunnerId, TenantId};
+
+use crate::sqlite::rows;
+
+pub fn load(connection: &Connection, asks: &[Ask]) -> rusqlite::Result<Book> {
+    let mut loader = Loader { connection, book: Book::default() };
+    for ask in asks {
+        loader.answer(ask)?;
+    }
+    loader.bring_webhooks()?;
+    Ok(loader.book)
+}
+
+struct Loader<'a> {
+    connection: &'a Connection,
+    book: Book,
+}
+
+impl Loader<'_> {
+    fn answer(&mut self, ask: &Ask) -> rusqlite::Result<()> {
+        match ask {
+            Ask::Tenant(id) => self.tenant(*id),
+            Ask::TenantName(name) => self.tenant_name(name),
+            Ask::Run(id) => self.run(*id),
+            Ask::Plan(id) => self.plan(*id),
+            Ask::Succeeded(id) => self.succeeded(*id),
+            Ask::Family(id) => self.family(*id),
+            Ask::Lease(hash) => self.lease(hash),
+            Ask::Execution(id) => match rows::execution(self.connection, *id)? {
+                Some(execution) => self.execution_family(execution),
+                None => Ok(()),
+            },
+            Ask::Runner(id) => self.runner(id),
+            Ask::Trigger(tenant, key) => self.trigger(*tenant, key),
+            Ask::JobKey(tenant, key) => self.job_key(*tenant, key),
+            Ask::Ready { queues, count } => queues.iter().try_for_each(|queue| self.ready(*queue, *count)),
+            Ask::Spec(id) => self.spec(*id),
+            Ask::Sweep(id) => self.sweep(*id),
+            Ask::Release(id) => self.release(*id),
+            Ask::Delivery(id) => self.delivery(*id),
+        }
+    }
+
+    fn tenant(&mut self, id: TenantId) -> rusqlite::Result<()> {
+        let sql = joined(rows::TENANT, " WHERE id = ?1");
+        if let Some(tenant) = rows::one(self.connection, &sql, [id.text().as_str()], rows::read_tenant)? {
+            self.book.tenants.bring(tenant);
+        }
+        Ok(())
+    }
+
+    fn tenant_name(&mut self, name: &str) -> rusqlite::Result<()> {
+        let sql = joined(rows::TENANT, " WHERE name = ?1");
+        if let Some(tenant) = rows::one(self.connection, &sql, [name], rows::read_tenant)? {
+            self.book.tenant_names.insert(name.into(), tenant.id);
+            self.book.tenants.bring(tenant);
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, id: RunId) -> rusqlite::Result<()> {
+        if !self.book.runs.has(&id)
+            && let Some(run) = rows::run(self.connection, id)?
+        {
+            self.book.runs.bring(run);
+        }
+        Ok(())
+    }
+
+    fn plan(&mut self, id: RunId) -> rusqlite::Result<()> {
+        let sql = "SELECT plan FROM run_plans WHERE run_id = ?1";
+        let plan: Option<String> = rows::one(self.connection, sql, [id.text().as_str()], |row| row.get(0))?;
+        self.book.plans.extend(plan.map(|plan| (id, plan.into())));
+        Ok(())
+    }
+
+    fn succeeded(&mut self, id: RunId) -> rusqlite::Result<()> {
+        let sql = "SELECT name FROM jobs WHERE run_id = ?1 AND state = 'SUCCEEDED'";
+        let names: Vec<String> = rows::all(self.connection, sql, [id.text().as_str()], |row| row.get(0))?;
+        self.book.succeeded.insert(id, names.into_iter().collect());
+        Ok(())
+    }
+
+    fn family(&mut self, id: JobId) -> rusqlite::Result<()> {
+        if !self.book.jobs.has(&id) {
+            let Some(job) = rows::job(self.connection, id)? else { return Ok(()) };
+            self.book.jobs.bring(job);
+        }
+        let job = self.book.jobs.peek(&id).expect("it was brought just now");
+        let (key, run) = (AttemptKey { job: id, index: job.attempts }, job.run);
+        if let Some(run) = run {
+            self.run(run)?;
+        }
+        self.attempt(key)?;
+        match self.book.attempts.peek(&key).and_then(|attempt| attempt.execution) {
+            Some(execution) => self.execution(execution),
+            None => Ok(()),
+        }
+    }
+
+    fn attempt(&mut self, key: AttemptKey) -> rusqlite::Result<()> {
+        if !self.book.attempts.has(&key)
+            && let Some(attempt) = rows::attempt(self.connection, key)?
+        {
+            self.book.attempts.bring(attempt);
+        }
+        Ok(())
+    }
+
+    fn lease(&mut self, hash: &LeaseHash) -> rusqlite::Result<()> {
+        let sql = joined(rows::EXECUTION, " WHERE lease_hash = ?1");
+        match rows::one(self.connection, &sql, [hash.as_bytes()], rows::read_execution)? {
+            Some(execution) => self.execution_family(execution),
+            None => Ok(()),
+        }
+    }
+
+    fn execution_family(&mut self, execution: Execution) -> rusqlite::Result<()> {
+        let (key, runner) = (execution.attempt, execution.runner.clone());
+        self.bring_execution(execution);
+        self.runner(&runner)?;
+        self.attempt(key)?;
+        self.family(key.job)
+    }
+
+    fn execution(&mut self, id: ExecId) -> rusqlite::Result<()> {
+        if !self.book.executions.has(&id)
+            && let Some(execution) = rows::execution(self.connection, id)?
+        {
+            self.bring_execution(execution);
+        }
+        Ok(())
+    }
+
+    fn bring_execution(&mut self, execution: Execution) {
+        self.book.leases.insert(execution.lease_hash, execution.id);
+        self.book.executions.bring(execution);
+    }
+
+    fn runner(&mut self, id: &RunnerId) -> rusqlite::Result<()> {
+        if self.book.runners.has(id) {
+            return Ok(());
+        }
+        let sql = "SELECT id, acks_missed, barred_until, last_seen_at FROM runners WHERE id = ?1";
+        if let Some(runner) = rows::one(self.connection, sql, [id.as_str()], rows::read_runner)? {
+            self.book.runners.bring(runner);
+        }
+        Ok(())
+    }
+
+    fn trigger(&mut self, tenant: TenantId, key: &str) -> rusqlite::Result<()> {
+        let sql = joined(rows::RUN, " WHERE tenant_id = ?1 AND trigger_key = ?2");
+        if let Some(run) = rows::one(self.connection, &sql, (tenant.text().as_str(), key), rows::read_run)? {
+            self.book.triggers.insert((tenant, key.into()), run.id);
+            self.book.runs.bring(run);
+        }
+        Ok(())
+    }
+
+    fn job_key(&mut self, tenant: TenantId, key: &str) -> rusqlite::Result<()> {
+        let sql = "SELECT id FROM jobs WHERE tenant_id = ?1 AND job_key = ?2";
+        let id = rows::one(self.connection, sql, (tenant.text().as_str(), key), rows::read_id::<JobId>)?;
+        if let Some(id) = id {
+            self.book.job_keys.insert((tenant, key.into()), id);
+            self.family(id)?;
+        }
+        Ok(())
+    }
+
+    fn ready(&mut self, queue: QueueId, count: usize) -> rusqlite::Result<()> {
+        let sql = joined(
+            rows::READY,
+            " WHERE queue_id = ?1 ORDER BY rank, since, job_id, attempt LIMIT ?2",
+        );
+        for key in rows::all(self.connection, &sql, (queue.0, count as i64), rows::read_ready)? {
+            self.book.ready.insert(key);
+            self.family(key.attempt.job)?;
+            self.spec(key.attempt.job)?;
+        }
+        Ok(())
+    }
+
+    fn spec(&mut self, id: JobId) -> rusqlite::Result<()> {
+        if self.book.specs.contains_key(&id) {
+            return Ok(());
+        }
+        let sql = "SELECT spec FROM job_specs WHERE job_id = ?1";
+        let spec: Option<String> = rows::one(self.connection, sql, [id.text().as_str()], |row| row.get(0))?;
+        self.book.specs.extend(spec.map(|spec| (id, spec.into())));
+        Ok(())
+    }
+
+    fn sweep(&mut self, id: RunId) -> rusqlite::Result<()> {
+        self.run(id)?;
+        let Some(run) = self.book.runs.peek(&id) else { return Ok(()) };
+        let after = run.swept_to.unwrap_or(JobId::FIRST);
+        let sql = "SELECT id FROM jobs WHERE run_id = ?1 AND id > ?2 \
+                   AND state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELED') ORDER BY id LIMIT ?3";
+        let params = (id.text().as_str().to_owned(), after.text().as_str().to_owned(), CHUNK as i64);
+        let jobs = rows::all(self.connection, sql, params, rows::read_id::<JobId>)?;
+        jobs.iter().try_for_each(|job| self.family(*job))?;
+        self.book.sweeps.insert(id, jobs);
+        Ok(())
+    }
+
+    fn release(&mut self, id: JobId) -> rusqlite::Result<()> {
+        self.family(id)?;
+        let Some(job) = self.book.jobs.peek(&id) else { return Ok(()) };
+        let after = job.released_to.unwrap_or(JobId::FIRST);
+        let sql = "SELECT dependent_id FROM job_needs WHERE needed_id = ?1 AND dependent_id > ?2 \
+                   ORDER BY dependent_id LIMIT ?3";
+        let params = (id.text().as_str().to_owned(), after.text().as_str().to_owned(), CHUNK as i64);
+        let jobs = rows::all(self.connection, sql, params, rows::read_id::<JobId>)?;
+        jobs.iter().try_for_each(|job| self.family(*job))?;
+        self.book.dependents.insert(id, jobs);
+        Ok(())
+    }
+
+    fn delivery(&mut self, id: MessageId) -> rusqlite::Result<()> {
+        let sql = joined(rows::DELIVERY, " WHERE id = ?1");
+        let delivery = rows::one(self.connection, &sql, [id.text().as_str()], rows::read_delivery)?;
+        let Some(delivery) = delivery else { return Ok(()) };
+        let reports = delivery.reports;
+        self.book.deliveries.bring(delivery);
+        match reports {
+            Some(run) => self.run(run),
+            None => Ok(()),
+        }
+    }
+
+    fn bring_webhooks(&mut self) -> rusqlite::Result<()> {
+        let of_jobs = self.book.jobs.peek_all().map(|job| job.tenant);
+        let of_runs = self.book.runs.peek_all().map(|run| run.tenant);
+        let of_tenants = self.book.tenants.peek_all().map(|tenant| tenant.id);
+        let tenants: BTreeSet<TenantId> = of_jobs.chain(of_runs).chain(of_tenants).collect();
+        let sql = "SELECT tenant_id, name, url, events FROM webhooks WHERE tenant_id = ?1";
+        for tenant in tenants {
+            for webhook in rows::all(self.connection, sql, [tenant.text().as_str()], rows::read_webhook)? {
+                self.book.webhooks.bring(webhook);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The statement cache goes by text; joining two constants costs less than parsing SQL again.
+fn joined(select: &str, rest: &str) -> String {
+    [select, rest].concat()
+}

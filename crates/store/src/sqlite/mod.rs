@@ -1,0 +1,131 @@
+//! Records in one SQLite file: WAL, `synchronous=FULL`, one writer thread, readers that never block it.
+//!
+//! A load begins the write transaction and its save commits it, both on the writer's thread: between them nobody else
+//! can write, so what was read still holds. One batch costs one fsync.
+
+mod finders;
+mod load;
+mod open;
+mod rows;
+mod save;
+mod writer;
+
+use std::path::Path;
+
+use decisions::doctor::{JobFile, RunFile};
+use decisions::records::{Delivery, Event, Queue, Run, Tenant};
+use decisions::{Ask, Book};
+use wire::{ExecId, JobId, MessageId, RunId, Time};
+
+use crate::{Due, Loaded, LogBounds, OpenError, Store, StoreError};
+use finders::Readers;
+pub use writer::Session;
+use writer::Writer;
+
+pub struct Sqlite {
+    writer: Writer,
+    readers: Readers,
+}
+
+impl Sqlite {
+    /// Opens the file, or makes it; brings its schema up to date.
+    pub fn open(path: &Path) -> Result<Sqlite, OpenError> {
+        open::check(path)?;
+        let connection = open::connect_and_migrate(path)?;
+        Ok(Sqlite { writer: Writer::start(connection), readers: Readers::new(path) })
+    }
+
+    /// Opens a file that must exist, for reading; nothing is changed, and a server may be at work on it.
+    pub fn open_existing(path: &Path) -> Result<Sqlite, OpenError> {
+        if !path.exists() {
+            return Err(OpenError::Unreachable(format!("{} does not exist", path.display())));
+        }
+        open::check(path)?;
+        let connection = open::connect_existing(path)?;
+        Ok(Sqlite { writer: Writer::start(connection), readers: Readers::new(path) })
+    }
+}
+
+impl Store for Sqlite {
+    type Session = Session;
+
+    async fn load(&self, asks: &[Ask], now: Time) -> Result<Loaded<Session>, StoreError> {
+        let (book, session) = self.writer.load(asks.to_vec()).await?;
+        Ok(Loaded { book, now, session })
+    }
+
+    async fn save(&self, session: Session, book: Book) -> Result<(), StoreError> {
+        session.save(book).await
+    }
+
+    async fn due(&self, now: Time, limit: usize) -> Result<Due, StoreError> {
+        self.readers.read(move |connection| finders::due(connection, now, limit)).await
+    }
+
+    async fn deliveries_ready(&self, now: Time, limit: usize) -> Result<Vec<MessageId>, StoreError> {
+        self.readers.read(move |connection| finders::deliveries_ready(connection, now, limit)).await
+    }
+
+    async fn queues(&self) -> Result<Vec<Queue>, StoreError> {
+        self.readers.read(finders::queues).await
+    }
+
+    async fn tenants(&self) -> Result<Vec<Tenant>, StoreError> {
+        self.readers.read(finders::tenants).await
+    }
+
+    async fn run(&self, id: RunId) -> Result<Option<Run>, StoreError> {
+        self.readers.read(move |connection| rows::run(connection, id)).await
+    }
+
+    async fn job_file(&self, id: JobId) -> Result<Option<JobFile>, StoreError> {
+        self.readers.read(move |connection| finders::job_file(connection, id)).await
+    }
+
+    async fn execution_job(&self, id: ExecId) -> Result<Option<JobId>, StoreError> {
+        let job = move |connection: &_| Ok(rows::execution(connection, id)?.map(|execution| execution.job()));
+        self.readers.read(job).await
+    }
+
+    async fn job_files_after(&self, after: Option<JobId>, limit: usize) -> Result<Vec<JobFile>, StoreError> {
+        self.readers.read(move |connection| finders::job_files_after(connection, after, limit)).await
+    }
+
+    async fn run_files_after(&self, after: Option<RunId>, limit: usize) -> Result<Vec<RunFile>, StoreError> {
+        self.readers.read(move |connection| finders::run_files_after(connection, after, limit)).await
+    }
+
+    async fn deliveries_after(&self, after: Option<MessageId>, limit: usize) -> Result<Vec<Delivery>, StoreError> {
+        self.readers.read(move |connection| finders::deliveries_after(connection, after, limit)).await
+    }
+
+    async fn events_of(&self, root: &str) -> Result<Vec<Event>, StoreError> {
+        let root = root.to_owned();
+        self.readers.read(move |connection| finders::events_of(connection, &root)).await
+    }
+
+    async fn events_after(&self, seq: i64, limit: usize) -> Result<Vec<Event>, StoreError> {
+        self.readers.read(move |connection| finders::events_after(connection, seq, limit)).await
+    }
+
+    async fn log_bounds(&self) -> Result<LogBounds, StoreError> {
+        self.readers.read(finders::log_bounds).await
+    }
+
+    async fn integrity(&self) -> Result<Vec<String>, StoreError> {
+        self.readers.read(finders::integrity).await
+    }
+}
+
+/// What SQLite says, as a caller must take it.
+fn refused(error: rusqlite::Error) -> StoreError {
+    use rusqlite::ErrorCode;
+    match error.sqlite_error_code() {
+        Some(ErrorCode::ConstraintViolation) => StoreError::Violation(error.to_string()),
+        Some(ErrorCode::DiskFull) => StoreError::Unavailable("the disk is full; free some space".into()),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            StoreError::Unavailable("another process holds the database".into())
+        }
+        Some(_) | None => StoreError::Unavailable(error.to_string()),
+    }
+}

@@ -1,0 +1,116 @@
+//! Opening a database file: refuse what is not ours, is damaged or is newer than we are, before anything is touched.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
+
+use crate::OpenError;
+
+mod embedded {
+    refinery::embed_migrations!("migrations/sqlite");
+}
+
+/// Below this size the whole file is checked on opening; above it, what is damaged shows when it is read.
+const CHECKED_BYTES_MAX: u64 = 256 * 1024 * 1024;
+
+/// How long a writer waits for another process's transaction.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Looks at an existing file without changing it.
+pub fn check(path: &Path) -> Result<(), OpenError> {
+    let length = match std::fs::metadata(path) {
+        Ok(metadata) => metadata.len(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(OpenError::Unreachable(error.to_string())),
+    };
+    if length == 0 {
+        return Ok(()); // made, but never written: a first start was interrupted
+    }
+    let connection = connect_read_only(path).map_err(unreadable)?;
+    check_version(&connection)?;
+    if length <= CHECKED_BYTES_MAX {
+        let verdict: String =
+            connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(unreadable)?;
+        if verdict != "ok" {
+            return Err(OpenError::Corrupt(verdict));
+        }
+    }
+    Ok(())
+}
+
+fn check_version(connection: &Connection) -> Result<(), OpenError> {
+    let tables: i64 = connection
+        .query_row("SELECT count(*) FROM sqlite_schema WHERE type = 'table'", [], |row| row.get(0))
+        .map_err(unreadable)?;
+    if tables == 0 {
+        return Ok(()); // the first migration was interrupted
+    }
+    let found: Option<i64> = connection
+        .query_row("SELECT max(version) FROM refinery_schema_history", [], |row| row.get(0))
+        .optional()
+        .map_err(|_| OpenError::Corrupt("it has tables, but none that say which version".into()))?
+        .flatten();
+    let known = known_version();
+    match found {
+        Some(found) if found > known => Err(OpenError::Newer { found, known }),
+        Some(_) => Ok(()),
+        None if tables == 1 => Ok(()),
+        None => Err(OpenError::Corrupt("its migration history is empty".into())),
+    }
+}
+
+fn known_version() -> i64 {
+    let versions = embedded::migrations::runner().get_migrations().iter().map(|migration| migration.version()).max();
+    i64::from(versions.unwrap_or(0))
+}
+
+/// For the one writer. Each migration is a transaction of its own, so a kill in the middle leaves the version before.
+pub fn connect_and_migrate(path: &Path) -> Result<Connection, OpenError> {
+    let mut connection = Connection::open(path).map_err(unreachable)?;
+    configure(&connection).map_err(unreachable)?;
+    embedded::migrations::runner()
+        .run(&mut connection)
+        .map_err(|error| OpenError::Corrupt(format!("its schema cannot be brought up to date: {error}")))?;
+    connection.pragma_update(None, "foreign_keys", true).map_err(unreachable)?;
+    Ok(connection)
+}
+
+/// For a store that is only read; no schema is made.
+pub fn connect_existing(path: &Path) -> Result<Connection, OpenError> {
+    let connection = connect_read_only(path).map_err(unreadable)?;
+    let ours: bool = connection
+        .query_row("SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'events'", [], |row| row.get(0))
+        .map_err(unreadable)?;
+    if ours { Ok(connection) } else { Err(OpenError::Corrupt("it has no tables of Delta CI".into())) }
+}
+
+pub fn connect_read_only(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    Ok(connection)
+}
+
+fn configure(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    connection.pragma_update(None, "synchronous", "full")?;
+    connection.pragma_update(None, "cache_size", -65_536)?; // KiB
+    connection.pragma_update(None, "wal_autocheckpoint", 4_096)?; // pages
+    connection.pragma_update(None, "temp_store", "memory")?;
+    connection.set_prepared_statement_cache_capacity(128);
+    Ok(())
+}
+
+fn unreadable(error: rusqlite::Error) -> OpenError {
+    use rusqlite::ErrorCode;
+    match error.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => OpenError::Corrupt(error.to_string()),
+        Some(_) | None => OpenError::Unreachable(error.to_string()),
+    }
+}
+
+fn unreachable(error: rusqlite::Error) -> OpenError {
+    unreadable(error)
+}

@@ -1,0 +1,390 @@
+//! Writes what a batch changed, table by table, parents before children.
+
+use decisions::Book;
+use decisions::book::Appended;
+use decisions::records::{
+    Attempt, Delivery, Execution, Job, Queue, Run, Runner, Tenant, Transition, Webhook,
+};
+use machines::Machine;
+use rusqlite::{Connection, params};
+use wire::Time;
+
+use crate::sqlite::rows::complete_status;
+
+pub fn save(connection: &Connection, book: &Book) -> rusqlite::Result<()> {
+    book.tenants.writes().try_for_each(|(before, tenant)| write_tenant(connection, before, tenant))?;
+    book.webhooks.writes().try_for_each(|(_, webhook)| write_webhook(connection, webhook))?;
+    book.queues.writes().try_for_each(|(_, queue)| write_queue(connection, queue))?;
+    book.runners.writes().try_for_each(|(_, runner)| write_runner(connection, runner))?;
+    book.runs.writes().try_for_each(|(before, run)| write_run(connection, before, run))?;
+    book.jobs.writes().try_for_each(|(before, job)| write_job(connection, before, job))?;
+    book.attempts.writes().try_for_each(|(before, attempt)| write_attempt(connection, before, attempt))?;
+    book.executions.writes().try_for_each(|(before, execution)| write_execution(connection, before, execution))?;
+    book.deliveries.writes().try_for_each(|(before, delivery)| write_delivery(connection, before, delivery))?;
+    append(connection, &book.appended)
+}
+
+fn write_tenant(connection: &Connection, before: Option<&Tenant>, it: &Tenant) -> rusqlite::Result<()> {
+    let sql = match before {
+        None => "INSERT INTO tenants (name, state, updated_at, id, created_at) VALUES (?1, ?2, ?3, ?4, ?5)",
+        Some(_) => "UPDATE tenants SET name = ?1, state = ?2, updated_at = ?3 WHERE id = ?4 AND created_at = ?5",
+    };
+    let id = it.id.text();
+    connection.prepare_cached(sql)?.execute(params![
+        it.name,
+        it.state.get().as_str(),
+        micros(it.updated_at),
+        id.as_str(),
+        micros(it.created_at)
+    ])?;
+    Ok(())
+}
+
+fn write_webhook(connection: &Connection, it: &Webhook) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO webhooks (tenant_id, name, url, events) VALUES (?1, ?2, ?3, ?4) \
+               ON CONFLICT DO UPDATE SET url = excluded.url, events = excluded.events";
+    let tenant = it.key.tenant.text();
+    connection.prepare_cached(sql)?.execute(params![tenant.as_str(), it.key.name, it.url, list(&it.events)])?;
+    Ok(())
+}
+
+fn write_queue(connection: &Connection, it: &Queue) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO queues (id, tenant_id, requires) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
+    let tenant = it.tenant.text();
+    connection.prepare_cached(sql)?.execute(params![it.id.0, tenant.as_str(), list(&it.requires)])?;
+    Ok(())
+}
+
+fn write_runner(connection: &Connection, it: &Runner) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO runners (id, acks_missed, barred_until, last_seen_at) VALUES (?1, ?2, ?3, ?4) \
+               ON CONFLICT DO UPDATE SET acks_missed = excluded.acks_missed, barred_until = excluded.barred_until, \
+               last_seen_at = excluded.last_seen_at";
+    connection.prepare_cached(sql)?.execute(params![
+        it.id.as_str(),
+        it.acks_missed,
+        it.barred_until.map(micros),
+        micros(it.last_seen_at)
+    ])?;
+    Ok(())
+}
+
+fn write_run(connection: &Connection, before: Option<&Run>, it: &Run) -> rusqlite::Result<()> {
+    if before.is_none() {
+        insert_run(connection, it)?;
+    }
+    let sql = "UPDATE runs SET state = ?2, outcome = ?3, status_message = ?4, jobs_total = ?5, jobs_open = ?6, \
+               required_failed = ?7, reports_open = ?8, sweep = ?9, swept_to = ?10, due_at = ?11, updated_at = ?12, \
+               finished_at = ?13 WHERE id = ?1";
+    connection.prepare_cached(sql)?.execute(params![
+        it.id.text().as_str(),
+        it.state.get().as_str(),
+        it.outcome.map(Machine::as_str),
+        it.status_message,
+        it.jobs_total,
+        it.jobs_open,
+        it.required_failed,
+        it.reports_open,
+        it.sweep.map(|sweep| sweep.as_str()),
+        it.swept_to.map(|id| id.to_string()),
+        it.due_at.map(micros),
+        micros(it.updated_at),
+        it.finished_at.map(micros),
+    ])?;
+    Ok(())
+}
+
+/// The columns that never change; `write_run` fills the others in the same transaction.
+fn insert_run(connection: &Connection, it: &Run) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO runs (id, tenant_id, attempt, rerun_of, trigger_key, repository, git_ref, commit_id, base, \
+               fail_fast, created_at, state, status_message, jobs_total, jobs_open, required_failed, reports_open, \
+               updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 'CREATED', '', 0, 0, 0, 0, ?11)";
+    connection.prepare_cached(sql)?.execute(params![
+        it.id.text().as_str(),
+        it.tenant.text().as_str(),
+        it.attempt,
+        it.rerun_of.map(|id| id.to_string()),
+        it.trigger_key,
+        it.repository,
+        it.git_ref,
+        it.commit,
+        it.base,
+        it.fail_fast,
+        micros(it.created_at),
+    ])?;
+    Ok(())
+}
+
+fn write_job(connection: &Connection, before: Option<&Job>, it: &Job) -> rusqlite::Result<()> {
+    if before.is_none() {
+        return insert_job(connection, it);
+    }
+    let sql = "UPDATE jobs SET state = ?2, attempts = ?3, attempts_max = ?4, tokens = ?5, needs_open = ?6, \
+               counted_failed = ?7, releasing = ?8, released_to = ?9, updated_at = ?10 WHERE id = ?1";
+    connection.prepare_cached(sql)?.execute(params![
+        it.id.text().as_str(),
+        it.state.as_str(),
+        it.attempts,
+        it.attempts_max,
+        it.tokens,
+        it.needs_open,
+        it.counted_failed,
+        it.releasing,
+        it.released_to.map(|id| id.to_string()),
+        micros(it.updated_at),
+    ])?;
+    Ok(())
+}
+
+fn insert_job(connection: &Connection, it: &Job) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO jobs (id, tenant_id, run_id, name, job_key, state, required, effect_once, priority, \
+               queue_id, attempts, attempts_max, retry_on, timeout_micros, tokens, needs_open, has_dependents, \
+               counted_failed, releasing, released_to, spec_digest, created_at, updated_at) VALUES \
+               (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)";
+    let run = it.run.map(|run| run.text());
+    connection.prepare_cached(sql)?.execute(params![
+        it.id.text().as_str(),
+        it.tenant.text().as_str(),
+        run.as_ref().map(|run| run.as_str()),
+        it.name,
+        it.key,
+        it.state.as_str(),
+        it.required,
+        it.effect_once,
+        it.priority,
+        it.queue.0,
+        it.attempts,
+        it.attempts_max,
+        it.retry_on.to_text(),
+        it.timeout.as_micros() as i64,
+        it.tokens,
+        it.needs_open,
+        it.has_dependents,
+        it.counted_failed,
+        it.releasing,
+        it.released_to.map(|id| id.to_string()),
+        it.spec_digest,
+        micros(it.created_at),
+        micros(it.updated_at),
+    ])?;
+    Ok(())
+}
+
+fn write_attempt(connection: &Connection, before: Option<&Attempt>, it: &Attempt) -> rusqlite::Result<()> {
+    let execution = it.execution.map(|id| id.text());
+    let execution = execution.as_ref().map(|text| text.as_str());
+    let class = it.failure_class.map(|class| class.as_str());
+    let job = it.key.job.text();
+    match before {
+        None => {
+            let sql = "INSERT INTO attempts (job_id, attempt, state, queue_id, priority, since, lost_leases, exec_id, \
+                       failure_class, explanation, created_at, updated_at, finished_at) VALUES \
+                       (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
+            connection.prepare_cached(sql)?.execute(params![
+                job.as_str(),
+                it.key.index,
+                it.state.get().as_str(),
+                it.queue.0,
+                it.priority,
+                micros(it.since),
+                it.lost_leases,
+                execution,
+                class,
+                it.explanation,
+                micros(it.created_at),
+                micros(it.updated_at),
+                it.finished_at.map(micros),
+            ])?;
+        }
+        Some(_) => {
+            let sql = "UPDATE attempts SET state = ?3, lost_leases = ?4, exec_id = ?5, failure_class = ?6, \
+                       explanation = ?7, updated_at = ?8, finished_at = ?9 WHERE job_id = ?1 AND attempt = ?2";
+            connection.prepare_cached(sql)?.execute(params![
+                job.as_str(),
+                it.key.index,
+                it.state.get().as_str(),
+                it.lost_leases,
+                execution,
+                class,
+                it.explanation,
+                micros(it.updated_at),
+                it.finished_at.map(micros),
+            ])?;
+        }
+    }
+    move_in_queue(connection, before, it)
+}
+
+/// The queue table holds exactly the attempts in QUEUED.
+fn move_in_queue(connection: &Connection, before: Option<&Attempt>, it: &Attempt) -> rusqlite::Result<()> {
+    let (left, entered) = (before.and_then(Attempt::ready_key), it.ready_key());
+    if left == entered {
+        return Ok(());
+    }
+    let job = it.key.job.text();
+    if let Some(key) = left {
+        let sql = "DELETE FROM ready WHERE queue_id = ?1 AND rank = ?2 AND since = ?3 AND job_id = ?4 AND attempt = ?5";
+        let params = params![key.queue.0, key.rank, micros(key.since), job.as_str(), key.attempt.index];
+        connection.prepare_cached(sql)?.execute(params)?;
+    }
+    if let Some(key) = entered {
+        let sql = "INSERT INTO ready (queue_id, rank, since, job_id, attempt) VALUES (?1, ?2, ?3, ?4, ?5)";
+        let params = params![key.queue.0, key.rank, micros(key.since), job.as_str(), key.attempt.index];
+        connection.prepare_cached(sql)?.execute(params)?;
+    }
+    Ok(())
+}
+
+fn write_execution(connection: &Connection, before: Option<&Execution>, it: &Execution) -> rusqlite::Result<()> {
+    match before {
+        None => insert_execution(connection, it),
+        Some(before) if is_renewal(before, it) => {
+            let sql = "UPDATE executions SET expires_at = ?2 WHERE id = ?1";
+            connection.prepare_cached(sql)?.execute(params![it.id.text().as_str(), micros(it.expires_at)])?;
+            Ok(())
+        }
+        Some(_) => update_execution(connection, it),
+    }
+}
+
+/// A heartbeat changes one column; most writes of a long job are this one.
+fn is_renewal(before: &Execution, it: &Execution) -> bool {
+    Execution { expires_at: it.expires_at, ..before.clone() } == *it
+}
+
+fn insert_execution(connection: &Connection, it: &Execution) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO executions (id, job_id, attempt, run_id, token, runner_id, lease_hash, lease_state, status, \
+               granted_at, expires_at, timeout_at, cancel_by, due_at, started_at, finished_at, outcome, exit_code, \
+               summary, artifacts) VALUES \
+               (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)";
+    let run = it.run.map(|run| run.text());
+    connection.prepare_cached(sql)?.execute(params![
+        it.id.text().as_str(),
+        it.attempt.job.text().as_str(),
+        it.attempt.index,
+        run.as_ref().map(|run| run.as_str()),
+        it.token,
+        it.runner.as_str(),
+        it.lease_hash.as_bytes(),
+        it.lease.get().as_str(),
+        it.status.get().as_str(),
+        micros(it.granted_at),
+        micros(it.expires_at),
+        it.timeout_at.map(micros),
+        it.cancel_by.map(micros),
+        it.due_at.map(micros),
+        it.started_at.map(micros),
+        it.finished_at.map(micros),
+        it.outcome.map(|outcome| complete_status(outcome.status)),
+        it.outcome.map(|outcome| outcome.exit_code),
+        it.summary,
+        it.artifacts,
+    ])?;
+    Ok(())
+}
+
+fn update_execution(connection: &Connection, it: &Execution) -> rusqlite::Result<()> {
+    let sql = "UPDATE executions SET lease_state = ?2, status = ?3, expires_at = ?4, timeout_at = ?5, cancel_by = ?6, \
+               due_at = ?7, started_at = ?8, finished_at = ?9, outcome = ?10, exit_code = ?11, summary = ?12, \
+               artifacts = ?13 WHERE id = ?1";
+    connection.prepare_cached(sql)?.execute(params![
+        it.id.text().as_str(),
+        it.lease.get().as_str(),
+        it.status.get().as_str(),
+        micros(it.expires_at),
+        it.timeout_at.map(micros),
+        it.cancel_by.map(micros),
+        it.due_at.map(micros),
+        it.started_at.map(micros),
+        it.finished_at.map(micros),
+        it.outcome.map(|outcome| complete_status(outcome.status)),
+        it.outcome.map(|outcome| outcome.exit_code),
+        it.summary,
+        it.artifacts,
+    ])?;
+    Ok(())
+}
+
+fn write_delivery(connection: &Connection, before: Option<&Delivery>, it: &Delivery) -> rusqlite::Result<()> {
+    if before.is_some() {
+        let sql = "UPDATE deliveries SET state = ?2, tries = ?3, due_at = ?4, last_error = ?5, updated_at = ?6, \
+                   delivered_at = ?7 WHERE id = ?1";
+        connection.prepare_cached(sql)?.execute(params![
+            it.id.text().as_str(),
+            it.state.get().as_str(),
+            it.tries,
+            it.due_at.map(micros),
+            it.last_error,
+            micros(it.updated_at),
+            it.delivered_at.map(micros),
+        ])?;
+        return Ok(());
+    }
+    let sql = "INSERT INTO deliveries (id, tenant_id, event, subject, url, body, state, tries, due_at, reports, \
+               last_error, created_at, updated_at, delivered_at) VALUES \
+               (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
+    connection.prepare_cached(sql)?.execute(params![
+        it.id.text().as_str(),
+        it.tenant.text().as_str(),
+        it.event,
+        it.subject,
+        it.url,
+        it.body,
+        it.state.get().as_str(),
+        it.tries,
+        it.due_at.map(micros),
+        it.reports.map(|run| run.to_string()),
+        it.last_error,
+        micros(it.created_at),
+        micros(it.updated_at),
+        it.delivered_at.map(micros),
+    ])?;
+    Ok(())
+}
+
+fn append(connection: &Connection, rows: &Appended) -> rusqlite::Result<()> {
+    for (run, plan) in &rows.plans {
+        let sql = "INSERT INTO run_plans (run_id, plan) VALUES (?1, ?2)";
+        connection.prepare_cached(sql)?.execute(params![run.text().as_str(), &**plan])?;
+    }
+    for (job, spec) in &rows.specs {
+        let sql = "INSERT INTO job_specs (job_id, spec) VALUES (?1, ?2)";
+        connection.prepare_cached(sql)?.execute(params![job.text().as_str(), &**spec])?;
+    }
+    for (needed, dependent) in &rows.needs {
+        let sql = "INSERT INTO job_needs (needed_id, dependent_id) VALUES (?1, ?2)";
+        connection.prepare_cached(sql)?.execute(params![needed.text().as_str(), dependent.text().as_str()])?;
+    }
+    for effect in &rows.effects {
+        let sql = "INSERT INTO effects (job_id, position, exec_id, kind, body) VALUES (?1, ?2, ?3, ?4, ?5)";
+        let (job, execution) = (effect.job.text(), effect.execution.text());
+        let params = params![job.as_str(), effect.position, execution.as_str(), effect.kind, effect.body];
+        connection.prepare_cached(sql)?.execute(params)?;
+    }
+    rows.transitions.iter().try_for_each(|transition| log(connection, transition))
+}
+
+/// `seq` is one more than the last: one writer, so numbers follow commit order and leave no gap.
+fn log(connection: &Connection, it: &Transition) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO events (at, machine, root, entity, from_state, event, to_state, owner, cause) VALUES \
+               (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+    connection.prepare_cached(sql)?.execute(params![
+        micros(it.at),
+        it.machine,
+        it.entity.root(),
+        it.entity.to_string(),
+        it.from,
+        it.event,
+        it.to,
+        it.owner.as_str(),
+        it.cause,
+    ])?;
+    Ok(())
+}
+
+fn micros(time: Time) -> i64 {
+    time.as_micros()
+}
+
+fn list(texts: &[String]) -> String {
+    serde_json::to_string(texts).expect("texts are JSON")
+}
