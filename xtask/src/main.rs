@@ -6,6 +6,7 @@
 //! Never: a product rule. What the product promises is tested in the crates; this room only starts things and compares
 //! files. Start at `Request`.
 
+mod bench;
 mod check;
 mod golden;
 mod postgres;
@@ -27,6 +28,7 @@ Commands:
   test [-- ARGS…]     All tests, with a private PostgreSQL; ARGS go to `cargo test`
                       (`-- -p store` tests one crate, `-- -- --nocapture` speaks to the test binary)
   postgres -- CMD…    Run CMD with a private PostgreSQL
+  bench               The kernel's benchmarks, beside a peer on the same PostgreSQL (needs Node for the peer)
   tidy                The boundaries between rooms: imports, clock, randomness, database drivers, async
   golden [--check]    Write the generated files; with --check, only say which are out of date
 
@@ -45,6 +47,7 @@ enum Request {
     Check,
     Test { arguments: Vec<OsString> },
     Postgres { program: OsString, arguments: Vec<OsString> },
+    Bench,
     Tidy,
     Golden(golden::Mode),
 }
@@ -65,6 +68,7 @@ impl Request {
         let ours: Vec<_> = ours.iter().map(|word| word.as_ref()).collect();
         match (command.to_string_lossy().as_ref(), ours.as_slice(), theirs) {
             ("check", [], []) => Ok(Request::Check),
+            ("bench", [], []) => Ok(Request::Bench),
             ("tidy", [], []) => Ok(Request::Tidy),
             ("golden", [], []) => Ok(Request::Golden(golden::Mode::Write)),
             ("golden", ["--check"], []) => Ok(Request::Golden(golden::Mode::Compare)),
@@ -73,7 +77,7 @@ impl Request {
                 Ok(Request::Postgres { program: program.clone(), arguments: arguments.to_vec() })
             }
             ("postgres", [], []) => Err("`postgres` needs a command after `--`".into()),
-            ("check" | "tidy" | "golden" | "test" | "postgres", _, _) => {
+            ("check" | "bench" | "tidy" | "golden" | "test" | "postgres", _, _) => {
                 Err(format!("`{}` does not take these arguments", command.to_string_lossy()))
             }
             (unknown, _, _) => Err(format!("there is no command `{unknown}`")),
@@ -94,6 +98,7 @@ impl Request {
                 command.args(arguments);
                 postgres::run_with(command)
             }
+            Request::Bench => bench::run(),
             Request::Tidy => tidy::run(),
             Request::Golden(mode) => golden::run(mode),
         }
@@ -133,6 +138,7 @@ mod tests {
     #[test]
     fn each_command_is_understood() {
         assert_eq!(parse("check"), Ok(Request::Check));
+        assert_eq!(parse("bench"), Ok(Request::Bench));
         assert_eq!(parse("tidy"), Ok(Request::Tidy));
         assert_eq!(parse("golden"), Ok(Request::Golden(golden::Mode::Write)));
         assert_eq!(parse("golden --check"), Ok(Request::Golden(golden::Mode::Compare)));

@@ -10,6 +10,7 @@
 mod error;
 mod memory;
 mod postgres;
+pub mod raw;
 mod sqlite;
 
 use std::future::Future;

@@ -1,0 +1,6 @@
+//! One file per command: its flags and what it prints.
+
+pub mod doctor;
+pub mod explain;
+pub mod machines;
+pub mod version;

@@ -1,0 +1,277 @@
+//! What the records look like in their tables: for each column its type and value, and the record read back in the same
+//! order.
+
+use std::sync::LazyLock;
+
+use decisions::failures::FailureClass;
+use decisions::records::{
+    Attempt, Delivery, Execution, Job, Outcome, Queue, Run, Runner, Sweep, Tenant, Webhook, WebhookKey,
+};
+use machines::Machine;
+use wire::runner::CompleteStatus;
+
+use crate::StoreError;
+use crate::postgres::round::Param;
+use crate::postgres::rows::{Cells, complete_status, count, moment};
+use crate::postgres::tables::{Column, Kind, Sql, Table, table};
+
+table!(Tenant, "tenants", |it| {
+    Key id: "text" = it.id.to_string();
+    Fixed name: "text" = it.name.as_str();
+    Moving state: "text" = it.state.get().as_str();
+    Fixed created_at: "timestamptz" = moment(it.created_at);
+    Moving updated_at: "timestamptz" = moment(it.updated_at);
+} |cells| Ok(Tenant {
+    id: cells.next()?,
+    name: cells.next()?,
+    state: cells.next()?,
+    created_at: cells.next()?,
+    updated_at: cells.next()?,
+}));
+
+table!(Webhook, "webhooks", |it| {
+    Key tenant_id: "text" = it.key.tenant.to_string();
+    Key name: "text" = it.key.name.as_str();
+    Moving url: "text" = it.url.as_str();
+    Moving events: "text" = json_list(&it.events);
+} |cells| Ok(Webhook {
+    key: WebhookKey { tenant: cells.next()?, name: cells.next()? },
+    url: cells.next()?,
+    events: cells.next()?,
+}));
+
+table!(Queue, "queues", |it| {
+    Key id: "bigint" = it.id.0;
+    Fixed tenant_id: "text" = it.tenant.to_string();
+    Fixed requires: "text" = json_list(&it.requires);
+} |cells| Ok(Queue {
+    id: cells.next()?,
+    tenant: cells.next()?,
+    requires: cells.next()?,
+}));
+
+table!(Runner, "runners", |it| {
+    Key id: "text" = it.id.as_str();
+    Moving acks_missed: "integer" = count(it.acks_missed);
+    Moving barred_until: "timestamptz" = it.barred_until.map(moment);
+    Moving last_seen_at: "timestamptz" = moment(it.last_seen_at);
+} |cells| Ok(Runner {
+    id: cells.next()?,
+    acks_missed: cells.next()?,
+    barred_until: cells.next()?,
+    last_seen_at: cells.next()?,
+}));
+
+table!(Run, "runs", |it| {
+    Key id: "text" = it.id.to_string();
+    Fixed tenant_id: "text" = it.tenant.to_string();
+    Moving state: "text" = it.state.get().as_str();
+    Moving outcome: "text" = it.outcome.map(Machine::as_str);
+    Moving status_message: "text" = it.status_message.as_str();
+    Fixed attempt: "integer" = count(it.attempt);
+    Fixed rerun_of: "text" = it.rerun_of.map(|id| id.to_string());
+    Fixed trigger_key: "text" = it.trigger_key.as_deref();
+    Fixed repository: "text" = it.repository.as_deref();
+    Fixed git_ref: "text" = it.git_ref.as_deref();
+    Fixed commit_id: "text" = it.commit.as_deref();
+    Fixed base: "text" = it.base.as_deref();
+    Fixed fail_fast: "boolean" = it.fail_fast;
+    Moving jobs_total: "integer" = count(it.jobs_total);
+    Moving jobs_open: "integer" = count(it.jobs_open);
+    Moving required_failed: "integer" = count(it.required_failed);
+    Moving reports_open: "integer" = count(it.reports_open);
+    Moving sweep: "text" = it.sweep.map(Sweep::as_str);
+    Moving swept_to: "text" = it.swept_to.map(|id| id.to_string());
+    Moving due_at: "timestamptz" = it.due_at.map(moment);
+    Fixed created_at: "timestamptz" = moment(it.created_at);
+    Moving updated_at: "timestamptz" = moment(it.updated_at);
+    Moving finished_at: "timestamptz" = it.finished_at.map(moment);
+} |cells| Ok(Run {
+    id: cells.next()?,
+    tenant: cells.next()?,
+    state: cells.next()?,
+    outcome: cells.next()?,
+    status_message: cells.next()?,
+    attempt: cells.next()?,
+    rerun_of: cells.next()?,
+    trigger_key: cells.next()?,
+    repository: cells.next()?,
+    git_ref: cells.next()?,
+    commit: cells.next()?,
+    base: cells.next()?,
+    fail_fast: cells.next()?,
+    jobs_total: cells.next()?,
+    jobs_open: cells.next()?,
+    required_failed: cells.next()?,
+    reports_open: cells.next()?,
+    sweep: cells.next()?,
+    swept_to: cells.next()?,
+    due_at: cells.next()?,
+    created_at: cells.next()?,
+    updated_at: cells.next()?,
+    finished_at: cells.next()?,
+}));
+
+table!(Job, "jobs", |it| {
+    Key id: "text" = it.id.to_string();
+    Fixed tenant_id: "text" = it.tenant.to_string();
+    Fixed run_id: "text" = it.run.map(|id| id.to_string());
+    Fixed name: "text" = it.name.as_str();
+    Fixed job_key: "text" = it.key.as_deref();
+    Moving state: "text" = it.state.as_str();
+    Fixed required: "boolean" = it.required;
+    Fixed effect_once: "boolean" = it.effect_once;
+    Fixed priority: "integer" = it.priority;
+    Fixed queue_id: "bigint" = it.queue.0;
+    Moving attempts: "integer" = count(it.attempts);
+    Moving attempts_max: "integer" = count(it.attempts_max);
+    Fixed retry_on: "text" = it.retry_on.to_text();
+    Fixed timeout_micros: "bigint" = i64::try_from(it.timeout.as_micros()).unwrap_or(i64::MAX);
+    Moving tokens: "integer" = count(it.tokens);
+    Moving needs_open: "integer" = count(it.needs_open);
+    Fixed has_dependents: "boolean" = it.has_dependents;
+    Moving counted_failed: "boolean" = it.counted_failed;
+    Moving releasing: "boolean" = it.releasing;
+    Moving released_to: "text" = it.released_to.map(|id| id.to_string());
+    Fixed spec_digest: "bytea" = it.spec_digest.as_slice();
+    Fixed created_at: "timestamptz" = moment(it.created_at);
+    Moving updated_at: "timestamptz" = moment(it.updated_at);
+} |cells| Ok(Job {
+    id: cells.next()?,
+    tenant: cells.next()?,
+    run: cells.next()?,
+    name: cells.next()?,
+    key: cells.next()?,
+    state: cells.next()?,
+    required: cells.next()?,
+    effect_once: cells.next()?,
+    priority: cells.next()?,
+    queue: cells.next()?,
+    attempts: cells.next()?,
+    attempts_max: cells.next()?,
+    retry_on: cells.next()?,
+    timeout: cells.next()?,
+    tokens: cells.next()?,
+    needs_open: cells.next()?,
+    has_dependents: cells.next()?,
+    counted_failed: cells.next()?,
+    releasing: cells.next()?,
+    released_to: cells.next()?,
+    spec_digest: cells.next()?,
+    created_at: cells.next()?,
+    updated_at: cells.next()?,
+}));
+
+table!(Attempt, "attempts", |it| {
+    Key job_id: "text" = it.key.job.to_string();
+    Key attempt: "integer" = count(it.key.index);
+    Moving state: "text" = it.state.get().as_str();
+    Fixed queue_id: "bigint" = it.queue.0;
+    Fixed priority: "integer" = it.priority;
+    Fixed since: "timestamptz" = moment(it.since);
+    Moving lost_leases: "integer" = count(it.lost_leases);
+    Moving exec_id: "text" = it.execution.map(|id| id.to_string());
+    Moving failure_class: "text" = it.failure_class.map(FailureClass::as_str);
+    Moving explanation: "text" = it.explanation.as_str();
+    Fixed created_at: "timestamptz" = moment(it.created_at);
+    Moving updated_at: "timestamptz" = moment(it.updated_at);
+    Moving finished_at: "timestamptz" = it.finished_at.map(moment);
+} |cells| Ok(Attempt {
+    key: cells.next()?,
+    state: cells.next()?,
+    queue: cells.next()?,
+    priority: cells.next()?,
+    since: cells.next()?,
+    lost_leases: cells.next()?,
+    execution: cells.next()?,
+    failure_class: cells.next()?,
+    explanation: cells.next()?,
+    created_at: cells.next()?,
+    updated_at: cells.next()?,
+    finished_at: cells.next()?,
+}));
+
+table!(Execution, "executions", |it| {
+    Key id: "text" = it.id.to_string();
+    Fixed job_id: "text" = it.attempt.job.to_string();
+    Fixed attempt: "integer" = count(it.attempt.index);
+    Fixed run_id: "text" = it.run.map(|id| id.to_string());
+    Fixed token: "integer" = count(it.token);
+    Fixed runner_id: "text" = it.runner.as_str();
+    Fixed lease_hash: "bytea" = it.lease_hash.as_bytes().as_slice();
+    Moving lease_state: "text" = it.lease.get().as_str();
+    Moving status: "text" = it.status.get().as_str();
+    Fixed granted_at: "timestamptz" = moment(it.granted_at);
+    Moving expires_at: "timestamptz" = moment(it.expires_at);
+    Moving timeout_at: "timestamptz" = it.timeout_at.map(moment);
+    Moving cancel_by: "timestamptz" = it.cancel_by.map(moment);
+    Moving due_at: "timestamptz" = it.due_at.map(moment);
+    Moving started_at: "timestamptz" = it.started_at.map(moment);
+    Moving finished_at: "timestamptz" = it.finished_at.map(moment);
+    Moving outcome: "text" = it.outcome.map(|outcome| complete_status(outcome.status));
+    Moving exit_code: "integer" = it.outcome.map(|outcome| outcome.exit_code);
+    Moving summary: "text" = it.summary.as_str();
+    Moving artifacts: "text" = it.artifacts.as_str();
+} |cells| Ok(Execution {
+    id: cells.next()?,
+    attempt: cells.next()?,
+    run: cells.next()?,
+    token: cells.next()?,
+    runner: cells.next()?,
+    lease_hash: cells.next()?,
+    lease: cells.next()?,
+    status: cells.next()?,
+    granted_at: cells.next()?,
+    expires_at: cells.next()?,
+    timeout_at: cells.next()?,
+    cancel_by: cells.next()?,
+    due_at: cells.next()?,
+    started_at: cells.next()?,
+    finished_at: cells.next()?,
+    outcome: read_outcome(cells)?,
+    summary: cells.next()?,
+    artifacts: cells.next()?,
+}));
+
+table!(Delivery, "deliveries", |it| {
+    Key id: "text" = it.id.to_string();
+    Fixed tenant_id: "text" = it.tenant.to_string();
+    Fixed event: "text" = it.event.as_str();
+    Fixed subject: "text" = it.subject.as_str();
+    Fixed url: "text" = it.url.as_str();
+    Fixed body: "text" = it.body.as_str();
+    Moving state: "text" = it.state.get().as_str();
+    Moving tries: "integer" = count(it.tries);
+    Moving due_at: "timestamptz" = it.due_at.map(moment);
+    Fixed reports: "text" = it.reports.map(|id| id.to_string());
+    Moving last_error: "text" = it.last_error.as_str();
+    Fixed created_at: "timestamptz" = moment(it.created_at);
+    Moving updated_at: "timestamptz" = moment(it.updated_at);
+    Moving delivered_at: "timestamptz" = it.delivered_at.map(moment);
+} |cells| Ok(Delivery {
+    id: cells.next()?,
+    tenant: cells.next()?,
+    event: cells.next()?,
+    subject: cells.next()?,
+    url: cells.next()?,
+    body: cells.next()?,
+    state: cells.next()?,
+    tries: cells.next()?,
+    due_at: cells.next()?,
+    reports: cells.next()?,
+    last_error: cells.next()?,
+    created_at: cells.next()?,
+    updated_at: cells.next()?,
+    delivered_at: cells.next()?,
+}));
+
+/// Two cells that are both there or both null.
+fn read_outcome(cells: &mut Cells<'_>) -> Result<Option<Outcome>, StoreError> {
+    let status: Option<CompleteStatus> = cells.next()?;
+    let exit_code: Option<i32> = cells.next()?;
+    Ok(status.zip(exit_code).map(|(status, exit_code)| Outcome { status, exit_code }))
+}
+
+fn json_list(texts: &[String]) -> String {
+    serde_json::to_string(texts).expect("a list of texts is JSON")
+}

@@ -1,0 +1,82 @@
+//! One connection, its settings and its prepared statements.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use futures_util::future::try_join_all;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, Error, NoTls, Row, Statement};
+
+use crate::postgres::address::Address;
+use crate::postgres::round::{Failed, Round};
+
+/// Every statement of ours goes by keys, from a list of them into an index, whatever the tables' sizes. A plan made
+/// while a table was empty must not become a scan of all its rows when it is full, and planning each time costs more
+/// than most statements. Hence: one plan per statement, and only this kind of plan (`jit` would be triggered by the
+/// costs the planner invents for what is switched off).
+///
+/// A server that hangs or lost its network gives its locks back after a while. A commit that is answered is on disk,
+/// also where the database's default says otherwise.
+const SETTINGS: &str = "
+    SET plan_cache_mode = force_generic_plan;
+    SET enable_seqscan = off;
+    SET enable_hashjoin = off;
+    SET enable_mergejoin = off;
+    SET jit = off;
+    SET client_min_messages = warning;
+    SET lock_timeout = '10s';
+    SET idle_in_transaction_session_timeout = '30s';
+    SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';
+";
+
+/// Connects without any setting: for a look at a server we know nothing about.
+pub async fn connect(address: &Address) -> Result<Client, Error> {
+    let (client, driver) = address.config().connect(NoTls).await?;
+    // What ends the driver ends every request on the client with an error, so nobody need look at its result.
+    tokio::spawn(driver);
+    Ok(client)
+}
+
+pub struct Connection {
+    client: Client,
+    statements: Mutex<HashMap<&'static str, Statement>>,
+}
+
+impl Connection {
+    pub async fn open(address: &Address) -> Result<Connection, Error> {
+        let client = connect(address).await?;
+        client.batch_execute(SETTINGS).await?;
+        Ok(Connection { client, statements: Mutex::default() })
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.client.is_closed()
+    }
+
+    /// Sends all statements of the round at once and returns their rows. The server executes them in order; after one
+    /// that failed, those behind it had no effect, provided that they are in one transaction.
+    pub async fn run(&self, round: Round<'_>) -> Result<Vec<Vec<Row>>, Failed> {
+        let texts = round.texts();
+        // Prepared beforehand, all of them: one that had to be prepared within the round would be overtaken.
+        let statements = self.prepare(&texts).await.map_err(Failed::before_sending)?;
+        let answers = statements.iter().zip(round.params()).enumerate().map(|(at, (statement, params))| {
+            let params: Vec<&(dyn ToSql + Sync)> = params.iter().map(|param| &**param as _).collect();
+            // Requests go out in the order in which their futures are first polled: that of this list.
+            async move { self.client.query(statement, &params).await.map_err(|error| Failed { at: Some(at), error }) }
+        });
+        try_join_all(answers).await
+    }
+
+    async fn prepare(&self, texts: &[&'static str]) -> Result<Vec<Statement>, Error> {
+        try_join_all(texts.iter().map(|text| self.statement(text))).await
+    }
+
+    async fn statement(&self, text: &'static str) -> Result<Statement, Error> {
+        if let Some(known) = self.statements.lock().expect("no panic holds it").get(text) {
+            return Ok(known.clone());
+        }
+        let statement = self.client.prepare(text).await?;
+        self.statements.lock().expect("no panic holds it").insert(text, statement.clone());
+        Ok(statement)
+    }
+}

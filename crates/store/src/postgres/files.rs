@@ -1,0 +1,151 @@
+//! Jobs and runs with everything filed under them, page by page: for the doctor and for a person. A page is read in one
+//! snapshot, so that what a commit wrote together is seen together.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use decisions::doctor::{JobFile, RunFile};
+use decisions::records::{Attempt, Event, Execution, Job, Run};
+use tokio_postgres::Row;
+use wire::{JobId, RunId};
+
+use crate::StoreError;
+use crate::postgres::fault;
+use crate::postgres::finders::{after_text, bound};
+use crate::postgres::pool::{Lent, Pool};
+use crate::postgres::round::{BEGIN_READING, COMMIT, Param, Round};
+use crate::postgres::rows::{Cell, Cells, READY_COLUMNS, read_effect, read_event, read_ready};
+use crate::postgres::tables::{record, selected};
+
+static JOB: LazyLock<String> =
+    LazyLock::new(|| format!("SELECT {} FROM jobs t WHERE id = $1", selected::<Job>("t")));
+static JOBS_AFTER: LazyLock<String> =
+    LazyLock::new(|| format!("SELECT {} FROM jobs t WHERE id > $1 ORDER BY id LIMIT $2", selected::<Job>("t")));
+static ATTEMPTS: LazyLock<String> = LazyLock::new(|| {
+    format!("SELECT {} FROM attempts t WHERE job_id = ANY ($1::text[]) ORDER BY attempt", selected::<Attempt>("t"))
+});
+static EXECUTIONS: LazyLock<String> = LazyLock::new(|| {
+    format!("SELECT {} FROM executions t WHERE job_id = ANY ($1::text[]) ORDER BY token", selected::<Execution>("t"))
+});
+/// By job and not by queue, to find an entry in the wrong queue too; that costs a walk over the table, once per page.
+static READY: LazyLock<String> =
+    LazyLock::new(|| format!("SELECT {READY_COLUMNS} FROM ready WHERE job_id = ANY ($1::text[]) ORDER BY {READY_COLUMNS}"));
+const EFFECTS: &str =
+    "SELECT job_id, position, exec_id, kind, body FROM effects WHERE job_id = ANY ($1::text[]) ORDER BY position";
+const EVENTS: &str = "
+    SELECT root, seq, at, machine, entity, from_state, event, to_state, owner, cause FROM events
+    WHERE root = ANY ($1::text[]) ORDER BY seq";
+
+static RUNS_AFTER: LazyLock<String> =
+    LazyLock::new(|| format!("SELECT {} FROM runs t WHERE id > $1 ORDER BY id LIMIT $2", selected::<Run>("t")));
+static JOBS_OF_RUNS: LazyLock<String> = LazyLock::new(|| {
+    format!("SELECT {} FROM jobs t WHERE run_id = ANY ($1::text[]) ORDER BY id", selected::<Job>("t"))
+});
+const REPORTS: &str = "
+    SELECT reports FROM deliveries
+    WHERE reports = ANY ($1::text[]) AND state NOT IN ('delivered', 'dead_letter')";
+
+pub async fn job_file(readers: &Pool, id: JobId) -> Result<Option<JobFile>, StoreError> {
+    Ok(job_files(readers, &JOB, vec![Box::new(id.to_string())]).await?.pop())
+}
+
+pub async fn job_files_after(
+    readers: &Pool,
+    after: Option<JobId>,
+    limit: usize,
+) -> Result<Vec<JobFile>, StoreError> {
+    job_files(readers, &JOBS_AFTER, vec![Box::new(after_text(after)), Box::new(bound(limit))]).await
+}
+
+async fn job_files(
+    readers: &Pool,
+    sql: &'static str,
+    params: Vec<Param<'static>>,
+) -> Result<Vec<JobFile>, StoreError> {
+    let reader = readers.take().await?;
+    let jobs = page(&reader, sql, params).await?;
+    let jobs: Vec<Job> = jobs.iter().map(record).collect::<Result<_, _>>()?;
+    let keys: Vec<String> = jobs.iter().map(|job| job.id.to_string()).collect();
+    let rows = filed(reader, &keys, [&ATTEMPTS, &EXECUTIONS, &READY, EFFECTS, EVENTS]).await?;
+    let [attempts, executions, ready, effects, events] = rows;
+    let mut attempts = grouped(&attempts, |row| record(row).map(|it: Attempt| (it.key.job, it)))?;
+    let mut executions = grouped(&executions, |row| record(row).map(|it: Execution| (it.job(), it)))?;
+    let mut ready = grouped(&ready, |row| read_ready(&mut Cells::of(row)).map(|it| (it.attempt.job, it)))?;
+    let mut effects = grouped(&effects, |row| read_effect(&mut Cells::of(row)).map(|it| (it.job, it)))?;
+    let mut events = grouped(&events, root_and_event::<JobId>)?;
+    let file = |job: Job| JobFile {
+        attempts: attempts.remove(&job.id).unwrap_or_default(),
+        executions: executions.remove(&job.id).unwrap_or_default(),
+        ready: ready.remove(&job.id).unwrap_or_default(),
+        effects: effects.remove(&job.id).unwrap_or_default(),
+        events: events.remove(&job.id).unwrap_or_default(),
+        job,
+    };
+    Ok(jobs.into_iter().map(file).collect())
+}
+
+pub async fn run_files_after(
+    readers: &Pool,
+    after: Option<RunId>,
+    limit: usize,
+) -> Result<Vec<RunFile>, StoreError> {
+    let reader = readers.take().await?;
+    let params: Vec<Param<'static>> = vec![Box::new(after_text(after)), Box::new(bound(limit))];
+    let runs = page(&reader, &RUNS_AFTER, params).await?;
+    let runs: Vec<Run> = runs.iter().map(record).collect::<Result<_, _>>()?;
+    let keys: Vec<String> = runs.iter().map(|run| run.id.to_string()).collect();
+    let [jobs, events, reports] = filed(reader, &keys, [&JOBS_OF_RUNS, EVENTS, REPORTS]).await?;
+    let mut jobs = grouped(&jobs, |row| record(row).map(|job: Job| (job.run, job)))?;
+    let mut events = grouped(&events, root_and_event::<RunId>)?;
+    let reports = grouped(&reports, |row| Ok((Cells::of(row).next::<RunId>()?, ())))?;
+    let file = |run: Run| RunFile {
+        jobs: jobs.remove(&Some(run.id)).unwrap_or_default(),
+        events: events.remove(&run.id).unwrap_or_default(),
+        reports_open: reports.get(&run.id).map_or(0, |open| open.len() as u32),
+        run,
+    };
+    Ok(runs.into_iter().map(file).collect())
+}
+
+/// Begins a snapshot and reads the page itself.
+async fn page(reader: &Lent, sql: &'static str, params: Vec<Param<'static>>) -> Result<Vec<Row>, StoreError> {
+    let mut round = Round::default();
+    round.push(BEGIN_READING, vec![]);
+    round.push(sql, params);
+    let answers = reader.connection.run(round).await.map_err(|failed| fault::not_written(&failed.error))?;
+    Ok(answers.into_iter().flatten().collect())
+}
+
+/// Reads what is filed under the page's keys, and ends the snapshot.
+async fn filed<const N: usize>(
+    reader: Lent,
+    keys: &[String],
+    statements: [&'static str; N],
+) -> Result<[Vec<Row>; N], StoreError> {
+    let mut round = Round::default();
+    for sql in statements {
+        round.push(sql, vec![Box::new(keys)]);
+    }
+    round.push(COMMIT, vec![]);
+    let mut answers = reader.connection.run(round).await.map_err(|failed| fault::not_written(&failed.error))?;
+    reader.give_back();
+    answers.truncate(N);
+    Ok(answers.try_into().expect("a round has an answer for each statement"))
+}
+
+fn grouped<K: Ord, T>(
+    rows: &[Row],
+    read: impl Fn(&Row) -> Result<(K, T), StoreError>,
+) -> Result<BTreeMap<K, Vec<T>>, StoreError> {
+    let mut groups: BTreeMap<K, Vec<T>> = BTreeMap::new();
+    for row in rows {
+        let (key, value) = read(row)?;
+        groups.entry(key).or_default().push(value);
+    }
+    Ok(groups)
+}
+
+fn root_and_event<I: Cell>(row: &Row) -> Result<(I, Event), StoreError> {
+    let mut cells = Cells::of(row);
+    Ok((cells.next()?, read_event(&mut cells)?))
+}

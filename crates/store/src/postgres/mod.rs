@@ -1,0 +1,143 @@
+//! Records in PostgreSQL, which several servers may share.
+//!
+//! A load reads everything in one snapshot, so that a decision never sees half of somebody's commit; only candidates
+//! for leases are locked, on a connection of their own, and skipped by the other servers. A save locks what was read or
+//! will be written, table by table and key by key in one order, compares versions (`xmin`), and writes with one
+//! statement per table. The audit log's number is taken last and kept until the commit: numbers appear in commit order.
+//!
+//! Never: a state transition; a statement per row; a lock that is waited for out of order.
+//! Start at `load.rs`, then `save.rs`.
+
+mod address;
+mod columns;
+mod connect;
+mod fault;
+mod files;
+mod filling;
+mod finders;
+mod load;
+mod open;
+mod pool;
+mod questions;
+mod queue;
+mod ready;
+mod round;
+mod rows;
+mod save;
+mod tables;
+mod wanted;
+mod writes;
+
+use decisions::doctor::{JobFile, RunFile};
+use decisions::records::{Delivery, Event, Queue, Run, Tenant};
+use decisions::{Ask, Book};
+use wire::{ExecId, JobId, MessageId, RunId, Time};
+
+use crate::{Due, Loaded, LogBounds, OpenError, Store, StoreError};
+use address::Address;
+use pool::Pool;
+
+pub use load::Session;
+
+/// A database on a server, PostgreSQL 15 or newer.
+#[derive(Debug)]
+pub struct Postgres {
+    /// For saves, and for what a load locks.
+    writers: Pool,
+    /// For everything that only reads. Apart from the writers: a load that holds a writer needs a reader to go on.
+    readers: Pool,
+}
+
+impl Postgres {
+    /// Opens the database and brings its schema up to date. Two servers may do so at once.
+    pub async fn open(url: &str) -> Result<Postgres, OpenError> {
+        let address = Address::parse(url)?;
+        open::migrate(&address).await?;
+        Ok(Postgres::at(address))
+    }
+
+    /// Opens a database that has our tables; makes and changes none.
+    pub async fn open_existing(url: &str) -> Result<Postgres, OpenError> {
+        let address = Address::parse(url)?;
+        open::check(&address).await?;
+        Ok(Postgres::at(address))
+    }
+
+    fn at(address: Address) -> Postgres {
+        Postgres { writers: Pool::new(address.clone()), readers: Pool::new(address) }
+    }
+}
+
+/// The `now` arguments are not used: deadlines are written and compared in one time, the database's, whichever server
+/// asks.
+impl Store for Postgres {
+    type Session = Session;
+
+    async fn load(&self, asks: &[Ask], _now: Time) -> Result<Loaded<Session>, StoreError> {
+        load::load(&self.writers, &self.readers, asks).await
+    }
+
+    async fn save(&self, session: Session, book: Book) -> Result<(), StoreError> {
+        save::save(&self.writers, session, book).await
+    }
+
+    async fn due(&self, _now: Time, limit: usize) -> Result<Due, StoreError> {
+        finders::due(&self.readers, limit).await
+    }
+
+    async fn deliveries_ready(&self, _now: Time, limit: usize) -> Result<Vec<MessageId>, StoreError> {
+        finders::deliveries_ready(&self.readers, limit).await
+    }
+
+    async fn queues(&self) -> Result<Vec<Queue>, StoreError> {
+        finders::queues(&self.readers).await
+    }
+
+    async fn tenants(&self) -> Result<Vec<Tenant>, StoreError> {
+        finders::tenants(&self.readers).await
+    }
+
+    async fn run(&self, id: RunId) -> Result<Option<Run>, StoreError> {
+        finders::run(&self.readers, id).await
+    }
+
+    async fn job_file(&self, id: JobId) -> Result<Option<JobFile>, StoreError> {
+        files::job_file(&self.readers, id).await
+    }
+
+    async fn execution_job(&self, id: ExecId) -> Result<Option<JobId>, StoreError> {
+        finders::execution_job(&self.readers, id).await
+    }
+
+    async fn job_files_after(&self, after: Option<JobId>, limit: usize) -> Result<Vec<JobFile>, StoreError> {
+        files::job_files_after(&self.readers, after, limit).await
+    }
+
+    async fn run_files_after(&self, after: Option<RunId>, limit: usize) -> Result<Vec<RunFile>, StoreError> {
+        files::run_files_after(&self.readers, after, limit).await
+    }
+
+    async fn deliveries_after(
+        &self,
+        after: Option<MessageId>,
+        limit: usize,
+    ) -> Result<Vec<Delivery>, StoreError> {
+        finders::deliveries_after(&self.readers, after, limit).await
+    }
+
+    async fn events_of(&self, root: &str) -> Result<Vec<Event>, StoreError> {
+        finders::events_of(&self.readers, root).await
+    }
+
+    async fn events_after(&self, seq: i64, limit: usize) -> Result<Vec<Event>, StoreError> {
+        finders::events_after(&self.readers, seq, limit).await
+    }
+
+    async fn log_bounds(&self) -> Result<LogBounds, StoreError> {
+        finders::log_bounds(&self.readers).await
+    }
+
+    async fn integrity(&self) -> Result<Vec<String>, StoreError> {
+        finders::integrity(&self.readers).await
+    }
+}

@@ -1,0 +1,263 @@
+//! Reading a row, cell by cell in the order of its columns; and the values that go the other way.
+
+use std::error::Error;
+use std::str::FromStr;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use decisions::draft::Stated;
+use decisions::failures::{ClassSet, FailureClass};
+use decisions::records::{AttemptKey, EffectRow, Event, QueueId, ReadyKey, Sweep};
+use machines::Machine;
+use tokio_postgres::Row;
+use tokio_postgres::types::{FromSql, Type};
+use wire::runner::CompleteStatus;
+use wire::{ExecId, JobId, LeaseHash, MessageId, RunId, RunnerId, TenantId, Time};
+
+use crate::StoreError;
+
+/// What is left of a row.
+pub struct Cells<'r> {
+    row: &'r Row,
+    at: usize,
+}
+
+impl<'r> Cells<'r> {
+    pub fn of(row: &'r Row) -> Cells<'r> {
+        Cells { row, at: 0 }
+    }
+
+    pub fn next<T: Cell>(&mut self) -> Result<T, StoreError> {
+        T::read(self)
+    }
+
+    /// The next cell as the driver reads it.
+    pub fn raw<T: FromSql<'r>>(&mut self) -> Result<T, StoreError> {
+        let value = self.row.try_get(self.at).map_err(|error| self.damaged(&error.to_string()))?;
+        self.at += 1;
+        Ok(value)
+    }
+
+    /// The next cell is null.
+    pub fn is_null(&self) -> Result<bool, StoreError> {
+        let bytes: Option<Bytes> = self.row.try_get(self.at).map_err(|error| self.damaged(&error.to_string()))?;
+        Ok(bytes.is_none())
+    }
+
+    pub fn skip(&mut self, cells: usize) {
+        self.at += cells;
+    }
+
+    /// The next cell holds an array of ids.
+    pub fn ids<I: FromStr>(&mut self) -> Result<Vec<I>, StoreError> {
+        let texts: Vec<&str> = self.raw()?;
+        let ids: Option<Vec<I>> = texts.iter().map(|text| text.parse().ok()).collect();
+        ids.ok_or_else(|| self.damaged("it holds what is no id"))
+    }
+
+    fn parsed<T>(&mut self, parse: impl FnOnce(&str) -> Option<T>) -> Result<T, StoreError> {
+        let text: &str = self.raw()?;
+        parse(text).ok_or_else(|| {
+            self.at -= 1;
+            self.damaged(&format!("it holds `{text}`"))
+        })
+    }
+
+    fn damaged(&self, problem: &str) -> StoreError {
+        let column = self.row.columns().get(self.at).map_or("beyond the last", |column| column.name());
+        let first: &str = self.row.try_get(0).unwrap_or("?");
+        StoreError::Unavailable(format!("a row ({first}) is damaged in column `{column}`: {problem}"))
+    }
+}
+
+/// Something that stands in one cell.
+pub trait Cell: Sized {
+    fn read(cells: &mut Cells<'_>) -> Result<Self, StoreError>;
+}
+
+/// Cells that the driver reads as they are.
+macro_rules! plain {
+    ($($cell:ty),+) => {$(
+        impl Cell for $cell {
+            fn read(cells: &mut Cells<'_>) -> Result<$cell, StoreError> { cells.raw() }
+        }
+    )+};
+}
+plain!(String, bool, i32, i64, Version);
+
+/// Texts that must mean something to us.
+macro_rules! parsed {
+    ($($cell:ty, $parse:expr;)+) => {$(
+        impl Cell for $cell {
+            fn read(cells: &mut Cells<'_>) -> Result<$cell, StoreError> { cells.parsed($parse) }
+        }
+    )+};
+}
+parsed! {
+    TenantId, |text| text.parse().ok();
+    RunId, |text| text.parse().ok();
+    JobId, |text| text.parse().ok();
+    ExecId, |text| text.parse().ok();
+    MessageId, |text| text.parse().ok();
+    RunnerId, RunnerId::parse;
+    machines::run::State, Machine::parse;
+    machines::job::State, Machine::parse;
+    Sweep, Sweep::parse;
+    FailureClass, FailureClass::parse;
+    ClassSet, ClassSet::parse;
+    CompleteStatus, parse_complete_status;
+    Vec<String>, |text| serde_json::from_str(text).ok();
+}
+
+impl<T: Cell> Cell for Option<T> {
+    fn read(cells: &mut Cells<'_>) -> Result<Option<T>, StoreError> {
+        if cells.is_null()? {
+            cells.skip(1);
+            return Ok(None);
+        }
+        T::read(cells).map(Some)
+    }
+}
+
+impl<M: Machine> Cell for Stated<M> {
+    fn read(cells: &mut Cells<'_>) -> Result<Stated<M>, StoreError> {
+        cells.parsed(M::parse).map(Stated::stored)
+    }
+}
+
+impl Cell for u32 {
+    fn read(cells: &mut Cells<'_>) -> Result<u32, StoreError> {
+        let number: i32 = cells.raw()?;
+        u32::try_from(number).map_err(|_| cells.damaged(&format!("{number} is negative")))
+    }
+}
+
+impl Cell for Duration {
+    fn read(cells: &mut Cells<'_>) -> Result<Duration, StoreError> {
+        cells.raw().map(|micros: i64| Duration::from_micros(micros.unsigned_abs()))
+    }
+}
+
+impl Cell for Time {
+    fn read(cells: &mut Cells<'_>) -> Result<Time, StoreError> {
+        let moment: SystemTime = cells.raw()?;
+        let micros = |duration: Duration| i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+        Ok(Time::from_micros(match moment.duration_since(UNIX_EPOCH) {
+            Ok(after) => micros(after),
+            Err(before) => -micros(before.duration()),
+        }))
+    }
+}
+
+impl Cell for QueueId {
+    fn read(cells: &mut Cells<'_>) -> Result<QueueId, StoreError> {
+        cells.raw().map(QueueId)
+    }
+}
+
+impl Cell for [u8; 32] {
+    fn read(cells: &mut Cells<'_>) -> Result<[u8; 32], StoreError> {
+        let bytes: &[u8] = cells.raw()?;
+        bytes.try_into().map_err(|_| cells.damaged(&format!("{} bytes instead of 32", bytes.len())))
+    }
+}
+
+impl Cell for LeaseHash {
+    fn read(cells: &mut Cells<'_>) -> Result<LeaseHash, StoreError> {
+        cells.next().map(LeaseHash::from_bytes)
+    }
+}
+
+/// Two cells.
+impl Cell for AttemptKey {
+    fn read(cells: &mut Cells<'_>) -> Result<AttemptKey, StoreError> {
+        Ok(AttemptKey { job: cells.next()?, index: cells.next()? })
+    }
+}
+
+/// The transaction that wrote a row: as long as it is the same, so is the row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Version(u32);
+
+impl<'r> FromSql<'r> for Version {
+    fn from_sql(_: &Type, bytes: &'r [u8]) -> Result<Version, Box<dyn Error + Sync + Send>> {
+        Ok(Version(u32::from_be_bytes(bytes.try_into()?)))
+    }
+
+    fn accepts(found: &Type) -> bool {
+        *found == Type::XID
+    }
+}
+
+/// A cell of any type, to see whether there is something in it.
+struct Bytes;
+
+impl<'r> FromSql<'r> for Bytes {
+    fn from_sql(_: &Type, _: &'r [u8]) -> Result<Bytes, Box<dyn Error + Sync + Send>> {
+        Ok(Bytes)
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+}
+
+pub const READY_COLUMNS: &str = "queue_id, rank, since, job_id, attempt";
+
+pub fn read_ready(cells: &mut Cells<'_>) -> Result<ReadyKey, StoreError> {
+    Ok(ReadyKey {
+        queue: cells.next()?,
+        rank: cells.next()?,
+        since: cells.next()?,
+        attempt: cells.next()?,
+    })
+}
+
+pub fn read_effect(cells: &mut Cells<'_>) -> Result<EffectRow, StoreError> {
+    Ok(EffectRow {
+        job: cells.next()?,
+        position: cells.next()?,
+        execution: cells.next()?,
+        kind: cells.parsed(|text| ["result", "webhook"].into_iter().find(|kind| *kind == text))?,
+        body: cells.next()?,
+    })
+}
+
+pub fn read_event(cells: &mut Cells<'_>) -> Result<Event, StoreError> {
+    Ok(Event {
+        seq: cells.next()?,
+        at: cells.next()?,
+        machine: cells.next()?,
+        entity: cells.next()?,
+        from: cells.next()?,
+        event: cells.next()?,
+        to: cells.next()?,
+        owner: cells.next()?,
+        cause: cells.next()?,
+    })
+}
+
+/// The earliest moment that PostgreSQL and a person both understand: the year 1.
+const MICROS_MIN: i64 = -62_135_596_800_000_000;
+
+/// A time as the driver writes it. PostgreSQL's calendar goes beyond the last of ours.
+pub fn moment(time: Time) -> SystemTime {
+    let micros = time.as_micros().max(MICROS_MIN);
+    let distance = Duration::from_micros(micros.unsigned_abs());
+    if micros >= 0 { UNIX_EPOCH + distance } else { UNIX_EPOCH - distance }
+}
+
+/// A count as PostgreSQL keeps it. None of ours comes near the bound.
+pub fn count(number: u32) -> i32 {
+    i32::try_from(number).unwrap_or(i32::MAX)
+}
+
+pub fn complete_status(status: CompleteStatus) -> &'static str {
+    match status {
+        CompleteStatus::Succeeded => "SUCCEEDED",
+        CompleteStatus::Failed => "FAILED",
+    }
+}
+
+fn parse_complete_status(text: &str) -> Option<CompleteStatus> {
+    [CompleteStatus::Succeeded, CompleteStatus::Failed].into_iter().find(|status| complete_status(*status) == text)
+}

@@ -1,0 +1,202 @@
+//! A record's table: its columns, and the statements that follow from them.
+
+use std::collections::BTreeMap;
+
+use decisions::Book;
+use decisions::book::Kept;
+use decisions::records::{
+    Attempt, AttemptKey, Delivery, Execution, Job, Run, Runner, Tenant, Webhook, WebhookKey,
+};
+use tokio_postgres::Row;
+use wire::{ExecId, JobId, MessageId, RunId, RunnerId, TenantId};
+
+use crate::StoreError;
+use crate::postgres::round::Param;
+use crate::postgres::rows::{Cells, Version};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Names the row.
+    Key,
+    /// Written once.
+    Fixed,
+    /// May change.
+    Moving,
+}
+
+pub struct Column {
+    pub name: &'static str,
+    pub sql_type: &'static str,
+    pub kind: Kind,
+}
+
+/// A record that has a table. Declared with `table!`.
+pub trait Table: Kept {
+    const NAME: &'static str;
+    const COLUMNS: &'static [Column];
+
+    fn sql() -> &'static Sql;
+    /// An array for each column whose kind is picked, with an element for each record.
+    fn arrays<'a>(records: &[&'a Self], picked: fn(Kind) -> bool) -> Vec<Param<'a>>;
+    fn read(cells: &mut Cells<'_>) -> Result<Self, StoreError>;
+    /// Nothing differs that an update would not write.
+    fn differs_in_moving_only(&self, before: &Self) -> bool;
+}
+
+macro_rules! table {
+    ($record:ty, $name:literal, |$it:ident| { $( $kind:ident $column:ident: $sql_type:literal = $value:expr; )+ }
+     |$cells:ident| $read:expr) => {
+        impl Table for $record {
+            const NAME: &'static str = $name;
+            const COLUMNS: &'static [Column] = &[
+                $( Column { name: stringify!($column), sql_type: $sql_type, kind: Kind::$kind }, )+
+            ];
+
+            fn sql() -> &'static Sql {
+                static SQL: LazyLock<Sql> = LazyLock::new(Sql::of::<$record>);
+                &SQL
+            }
+
+            fn arrays<'a>(records: &[&'a $record], picked: fn(Kind) -> bool) -> Vec<Param<'a>> {
+                let mut arrays: Vec<Param<'a>> = Vec::with_capacity(Self::COLUMNS.len());
+                $( if picked(Kind::$kind) {
+                    let array: Vec<_> = records.iter().map(|$it: &&'a $record| $value).collect();
+                    arrays.push(Box::new(array));
+                } )+
+                arrays
+            }
+
+            fn read($cells: &mut Cells<'_>) -> Result<$record, StoreError> {
+                $read
+            }
+
+            fn differs_in_moving_only(&self, before: &$record) -> bool {
+                true $( && (Kind::$kind == Kind::Moving || {
+                    let now = { let $it = self; $value };
+                    let before = { let $it = before; $value };
+                    now == before
+                }) )+
+            }
+        }
+    };
+}
+pub(super) use table;
+
+/// The statements of one table.
+pub struct Sql {
+    pub insert: String,
+    pub update: String,
+    /// Locks rows that will be written, or only read, and returns their versions; both in key order.
+    pub lock_for_writing: String,
+    pub lock_for_reading: String,
+}
+
+impl Sql {
+    pub fn of<R: Table>() -> Sql {
+        let table = R::NAME;
+        let all = list::<R>(|_| true, |column| column.name.into());
+        let changed = list::<R>(|kind| kind != Kind::Fixed, |column| column.name.into());
+        let assigned = list::<R>(|kind| kind == Kind::Moving, |Column { name, .. }| format!("{name} = u.{name}"));
+        let keys = list::<R>(|kind| kind == Kind::Key, |column| column.name.into());
+        let ordered = list::<R>(|kind| kind == Kind::Key, |Column { name, .. }| format!("t.{name}"));
+        let same = on_key::<R>("u");
+        let lock = format!(
+            "SELECT {ordered}, t.xmin FROM unnest({}) AS u ({keys}) JOIN {table} t ON {same} ORDER BY {ordered}",
+            unnested::<R>(|kind| kind == Kind::Key),
+        );
+        Sql {
+            insert: format!("INSERT INTO {table} ({all}) SELECT * FROM unnest({})", unnested::<R>(|_| true)),
+            update: format!(
+                "UPDATE {table} AS t SET {assigned} FROM unnest({}) AS u ({changed}) WHERE {same}",
+                unnested::<R>(|kind| kind != Kind::Fixed),
+            ),
+            lock_for_writing: format!("{lock} FOR NO KEY UPDATE OF t"),
+            lock_for_reading: format!("{lock} FOR SHARE OF t"),
+        }
+    }
+}
+
+/// `t.id = u.id`, for all columns of the key.
+fn on_key<R: Table>(other: &str) -> String {
+    let keys = R::COLUMNS.iter().filter(|column| column.kind == Kind::Key);
+    let same: Vec<String> = keys.map(|Column { name, .. }| format!("t.{name} = {other}.{name}")).collect();
+    same.join(" AND ")
+}
+
+fn list<R: Table>(picked: fn(Kind) -> bool, text: impl Fn(&Column) -> String) -> String {
+    let columns = R::COLUMNS.iter().filter(|column| picked(column.kind));
+    columns.map(text).collect::<Vec<_>>().join(", ")
+}
+
+/// `$1::text[], $2::integer[]`, for the picked columns.
+fn unnested<R: Table>(picked: fn(Kind) -> bool) -> String {
+    let columns = R::COLUMNS.iter().filter(|column| picked(column.kind)).enumerate();
+    let arrays = columns.map(|(at, column)| format!("${}::{}[]", at + 1, column.sql_type));
+    arrays.collect::<Vec<_>>().join(", ")
+}
+
+/// What to select so that [`seen`] can read it: the version and all columns, of a table that the query calls `alias`.
+pub fn selected<R: Table>(alias: &str) -> String {
+    format!("{alias}.xmin, {}", list::<R>(|_| true, |column| format!("{alias}.{}", column.name)))
+}
+
+/// The cells of [`selected`].
+pub fn width<R: Table>() -> usize {
+    R::COLUMNS.len() + 1
+}
+
+/// Reads the cells of [`selected`].
+pub fn seen<R: Table>(cells: &mut Cells<'_>) -> Result<(Version, R), StoreError> {
+    Ok((cells.next()?, R::read(cells)?))
+}
+
+/// A record alone in its row.
+pub fn record<R: Table>(row: &Row) -> Result<R, StoreError> {
+    seen(&mut Cells::of(row)).map(|(_, record)| record)
+}
+
+/// The versions of the records in a book, as they were loaded.
+#[derive(Debug, Default)]
+pub struct Versions {
+    tenants: BTreeMap<TenantId, Version>,
+    runs: BTreeMap<RunId, Version>,
+    jobs: BTreeMap<JobId, Version>,
+    attempts: BTreeMap<AttemptKey, Version>,
+    executions: BTreeMap<ExecId, Version>,
+    runners: BTreeMap<RunnerId, Version>,
+    deliveries: BTreeMap<MessageId, Version>,
+    webhooks: BTreeMap<WebhookKey, Version>,
+}
+
+/// A table whose rows are loaded and may be changed.
+pub trait Versioned: Table {
+    fn versions(versions: &Versions) -> &BTreeMap<Self::Key, Version>;
+    fn versions_mut(versions: &mut Versions) -> &mut BTreeMap<Self::Key, Version>;
+}
+
+macro_rules! versioned {
+    ($($record:ty, $field:ident;)+) => {$(
+        impl Versioned for $record {
+            fn versions(versions: &Versions) -> &BTreeMap<Self::Key, Version> { &versions.$field }
+            fn versions_mut(versions: &mut Versions) -> &mut BTreeMap<Self::Key, Version> { &mut versions.$field }
+        }
+    )+};
+}
+versioned! {
+    Tenant, tenants;
+    Run, runs;
+    Job, jobs;
+    Attempt, attempts;
+    Execution, executions;
+    Runner, runners;
+    Delivery, deliveries;
+    Webhook, webhooks;
+}
+
+impl Versions {
+    /// Puts a record into the book and remembers its version.
+    pub fn bring<R: Versioned>(&mut self, book: &mut Book, (version, record): (Version, R)) {
+        R::versions_mut(self).entry(record.key()).or_insert(version);
+        R::shelf_mut(book).bring(record);
+    }
+}

@@ -1,0 +1,78 @@
+//! The asks of a batch by kind, each as the array that its statement takes.
+
+use std::collections::BTreeSet;
+
+use decisions::Ask;
+use decisions::records::QueueId;
+use wire::{ExecId, JobId, LeaseHash, MessageId, RunId, RunnerId, TenantId};
+
+#[derive(Default)]
+pub struct Wanted {
+    pub tenants: BTreeSet<TenantId>,
+    pub tenant_names: BTreeSet<String>,
+    pub runs: BTreeSet<RunId>,
+    pub plans: BTreeSet<RunId>,
+    pub succeeded: BTreeSet<RunId>,
+    pub sweeps: BTreeSet<RunId>,
+    pub triggers: BTreeSet<(TenantId, String)>,
+    pub jobs: BTreeSet<JobId>,
+    pub job_keys: BTreeSet<(TenantId, String)>,
+    pub releases: BTreeSet<JobId>,
+    pub specs: BTreeSet<JobId>,
+    pub leases: BTreeSet<LeaseHash>,
+    pub executions: BTreeSet<ExecId>,
+    pub runners: BTreeSet<RunnerId>,
+    pub deliveries: BTreeSet<MessageId>,
+    pub ready: Vec<ReadyAsk>,
+}
+
+/// Ready attempts over some queues.
+pub struct ReadyAsk {
+    pub queues: Vec<QueueId>,
+    pub count: usize,
+}
+
+impl Wanted {
+    pub fn by(asks: &[Ask]) -> Wanted {
+        let mut wanted = Wanted::default();
+        for ask in asks {
+            wanted.add(ask);
+        }
+        wanted
+    }
+
+    fn add(&mut self, ask: &Ask) {
+        match ask {
+            Ask::Tenant(id) => drop(self.tenants.insert(*id)),
+            Ask::TenantName(name) => drop(self.tenant_names.insert(name.clone())),
+            Ask::Run(id) => drop(self.runs.insert(*id)),
+            Ask::Plan(id) => drop(self.plans.insert(*id)),
+            Ask::Succeeded(id) => drop(self.succeeded.insert(*id)),
+            Ask::Family(id) => drop(self.jobs.insert(*id)),
+            Ask::Lease(hash) => drop(self.leases.insert(*hash)),
+            Ask::Execution(id) => drop(self.executions.insert(*id)),
+            Ask::Runner(id) => drop(self.runners.insert(id.clone())),
+            Ask::Trigger(tenant, key) => drop(self.triggers.insert((*tenant, key.clone()))),
+            Ask::JobKey(tenant, key) => drop(self.job_keys.insert((*tenant, key.clone()))),
+            Ask::Ready { queues, count } => self.add_ready(queues, *count),
+            Ask::Spec(id) => drop(self.specs.insert(*id)),
+            Ask::Sweep(id) => {
+                self.sweeps.insert(*id);
+                self.runs.insert(*id);
+            }
+            Ask::Release(id) => {
+                self.releases.insert(*id);
+                self.jobs.insert(*id);
+            }
+            Ask::Delivery(id) => drop(self.deliveries.insert(*id)),
+        }
+    }
+
+    /// Runners of one kind ask for the same queues; what they ask for is added up.
+    fn add_ready(&mut self, queues: &[QueueId], count: usize) {
+        match self.ready.iter_mut().find(|known| known.queues == queues) {
+            Some(known) => known.count += count,
+            None => self.ready.push(ReadyAsk { queues: queues.to_vec(), count }),
+        }
+    }
+}

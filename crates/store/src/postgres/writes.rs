@@ -1,0 +1,184 @@
+//! The second round of a save: one statement per table, then the audit log, then the commit.
+
+use std::sync::LazyLock;
+
+use decisions::Book;
+use decisions::book::{Appended, Shelf};
+use decisions::records::{Queue, ReadyKey, Transition};
+
+use crate::postgres::queue::QueueMoves;
+use crate::postgres::round::{COMMIT, Param, Round};
+use crate::postgres::rows::{count, moment};
+use crate::postgres::tables::{Kind, Table};
+
+/// Takes entries away, and says how many were there. One that another server holds is passed over, not waited for: that
+/// server may be waiting for us.
+pub const TAKE_FROM_QUEUE: &str = "
+    WITH gone AS (
+        DELETE FROM ready WHERE ctid = ANY (ARRAY (
+            SELECT t.ctid
+            FROM unnest($1::bigint[], $2::bigint[], $3::timestamptz[], $4::text[], $5::integer[])
+                AS u (queue_id, rank, since, job_id, attempt)
+            JOIN ready t ON t.queue_id = u.queue_id AND t.rank = u.rank AND t.since = u.since
+                AND t.job_id = u.job_id AND t.attempt = u.attempt
+            FOR UPDATE OF t SKIP LOCKED))
+        RETURNING 1)
+    SELECT count(*) FROM gone";
+
+const ENTER_QUEUE: &str = "
+    INSERT INTO ready (queue_id, rank, since, job_id, attempt)
+    SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::timestamptz[], $4::text[], $5::integer[])";
+
+/// Every submission names its queue; whoever was first has made it.
+static INSERT_QUEUES: LazyLock<String> =
+    LazyLock::new(|| format!("{} ON CONFLICT (id) DO NOTHING", Queue::sql().insert));
+
+const INSERT_PLANS: &str = "INSERT INTO run_plans (run_id, plan) SELECT * FROM unnest($1::text[], $2::text[])";
+
+const INSERT_SPECS: &str = "INSERT INTO job_specs (job_id, spec) SELECT * FROM unnest($1::text[], $2::text[])";
+
+const INSERT_NEEDS: &str =
+    "INSERT INTO job_needs (needed_id, dependent_id) SELECT * FROM unnest($1::text[], $2::text[])";
+
+const INSERT_EFFECTS: &str = "
+    INSERT INTO effects (job_id, position, exec_id, kind, body)
+    SELECT * FROM unnest($1::text[], $2::integer[], $3::text[], $4::text[], $5::text[])";
+
+/// Takes the next numbers and uses them at once. The row of the last number stays locked until the commit.
+const LOG: &str = "
+    WITH head AS (UPDATE event_head SET seq = seq + $1 WHERE one RETURNING seq)
+    INSERT INTO events (seq, at, machine, root, entity, from_state, event, to_state, owner, cause)
+    SELECT head.seq - $1 + u.place, u.at, u.machine, u.root, u.entity, u.from_state, u.event, u.to_state, u.owner, u.cause
+    FROM head CROSS JOIN unnest($2::timestamptz[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
+        $8::text[], $9::text[], $10::text[])
+        WITH ORDINALITY AS u (at, machine, root, entity, from_state, event, to_state, owner, cause, place)";
+
+/// Updates come before inserts: a lease that ends makes room for the attempt's next one in the same batch. Inserts go
+/// from what is referred to towards what refers. The commit is the last statement.
+pub fn round(book: &Book) -> Round<'_> {
+    let mut round = Round::default();
+    update(&mut round, &book.tenants);
+    update(&mut round, &book.runs);
+    update(&mut round, &book.jobs);
+    update(&mut round, &book.attempts);
+    update(&mut round, &book.executions);
+    update(&mut round, &book.runners);
+    update(&mut round, &book.deliveries);
+    update(&mut round, &book.webhooks);
+    insert(&mut round, &book.tenants);
+    insert(&mut round, &book.webhooks);
+    insert_queues(&mut round, &book.queues);
+    insert(&mut round, &book.runners);
+    insert(&mut round, &book.runs);
+    insert_plans(&mut round, &book.appended);
+    insert(&mut round, &book.jobs);
+    insert_specs(&mut round, &book.appended);
+    insert_needs(&mut round, &book.appended);
+    insert(&mut round, &book.attempts);
+    insert(&mut round, &book.executions);
+    insert_effects(&mut round, &book.appended);
+    insert(&mut round, &book.deliveries);
+    enter_queue(&mut round, book);
+    log(&mut round, &book.appended.transitions);
+    round.push(COMMIT, vec![]);
+    round
+}
+
+fn update<'a, R: Table>(round: &mut Round<'a>, shelf: &'a Shelf<R>) {
+    let changed = shelf.writes().filter_map(|(before, now)| before.map(|before| (before, now)));
+    let changed: Vec<&R> = changed
+        .map(|(before, now)| {
+            debug_assert!(now.differs_in_moving_only(before), "{}: a column that never changes did", R::NAME);
+            now
+        })
+        .collect();
+    if !changed.is_empty() {
+        round.push(&R::sql().update, R::arrays(&changed, |kind| kind != Kind::Fixed));
+    }
+}
+
+fn insert<'a, R: Table>(round: &mut Round<'a>, shelf: &'a Shelf<R>) {
+    insert_by(round, shelf, &R::sql().insert);
+}
+
+fn insert_queues<'a>(round: &mut Round<'a>, shelf: &'a Shelf<Queue>) {
+    insert_by(round, shelf, &INSERT_QUEUES);
+}
+
+fn insert_by<'a, R: Table>(round: &mut Round<'a>, shelf: &'a Shelf<R>, sql: &'static str) {
+    let new: Vec<&R> = shelf.writes().filter(|(before, _)| before.is_none()).map(|(_, now)| now).collect();
+    if !new.is_empty() {
+        round.push(sql, R::arrays(&new, |_| true));
+    }
+}
+
+fn insert_plans<'a>(round: &mut Round<'a>, Appended { plans, .. }: &'a Appended) {
+    let runs: Vec<String> = plans.iter().map(|(run, _)| run.to_string()).collect();
+    let texts: Vec<&str> = plans.iter().map(|(_, plan)| plan.as_ref()).collect();
+    if !plans.is_empty() {
+        round.push(INSERT_PLANS, vec![Box::new(runs), Box::new(texts)]);
+    }
+}
+
+fn insert_specs<'a>(round: &mut Round<'a>, Appended { specs, .. }: &'a Appended) {
+    let jobs: Vec<String> = specs.iter().map(|(job, _)| job.to_string()).collect();
+    let texts: Vec<&str> = specs.iter().map(|(_, spec)| spec.as_ref()).collect();
+    if !specs.is_empty() {
+        round.push(INSERT_SPECS, vec![Box::new(jobs), Box::new(texts)]);
+    }
+}
+
+fn insert_needs<'a>(round: &mut Round<'a>, Appended { needs, .. }: &'a Appended) {
+    let needed: Vec<String> = needs.iter().map(|(needed, _)| needed.to_string()).collect();
+    let dependents: Vec<String> = needs.iter().map(|(_, dependent)| dependent.to_string()).collect();
+    if !needs.is_empty() {
+        round.push(INSERT_NEEDS, vec![Box::new(needed), Box::new(dependents)]);
+    }
+}
+
+fn insert_effects<'a>(round: &mut Round<'a>, Appended { effects, .. }: &'a Appended) {
+    if effects.is_empty() {
+        return;
+    }
+    let jobs: Vec<String> = effects.iter().map(|effect| effect.job.to_string()).collect();
+    let positions: Vec<i32> = effects.iter().map(|effect| count(effect.position)).collect();
+    let executions: Vec<String> = effects.iter().map(|effect| effect.execution.to_string()).collect();
+    let kinds: Vec<&str> = effects.iter().map(|effect| effect.kind).collect();
+    let bodies: Vec<&str> = effects.iter().map(|effect| effect.body.as_str()).collect();
+    let params: Vec<Param<'a>> =
+        vec![Box::new(jobs), Box::new(positions), Box::new(executions), Box::new(kinds), Box::new(bodies)];
+    round.push(INSERT_EFFECTS, params);
+}
+
+fn enter_queue(round: &mut Round<'_>, book: &Book) {
+    let entered = QueueMoves::of(book).entered;
+    if !entered.is_empty() {
+        round.push(ENTER_QUEUE, queue_arrays(&entered));
+    }
+}
+
+pub fn queue_arrays(keys: &[ReadyKey]) -> Vec<Param<'static>> {
+    let queues: Vec<i64> = keys.iter().map(|key| key.queue.0).collect();
+    let ranks: Vec<i64> = keys.iter().map(|key| key.rank).collect();
+    let since: Vec<_> = keys.iter().map(|key| moment(key.since)).collect();
+    let jobs: Vec<String> = keys.iter().map(|key| key.attempt.job.to_string()).collect();
+    let attempts: Vec<i32> = keys.iter().map(|key| count(key.attempt.index)).collect();
+    vec![Box::new(queues), Box::new(ranks), Box::new(since), Box::new(jobs), Box::new(attempts)]
+}
+
+fn log<'a>(round: &mut Round<'a>, transitions: &'a [Transition]) {
+    if transitions.is_empty() {
+        return;
+    }
+    let mut params: Vec<Param<'a>> = vec![Box::new(transitions.len() as i64)];
+    params.push(Box::new(transitions.iter().map(|it| moment(it.at)).collect::<Vec<_>>()));
+    params.push(Box::new(transitions.iter().map(|it| it.machine).collect::<Vec<_>>()));
+    params.push(Box::new(transitions.iter().map(|it| it.entity.root()).collect::<Vec<_>>()));
+    params.push(Box::new(transitions.iter().map(|it| it.entity.to_string()).collect::<Vec<_>>()));
+    params.push(Box::new(transitions.iter().map(|it| it.from).collect::<Vec<_>>()));
+    params.push(Box::new(transitions.iter().map(|it| it.event).collect::<Vec<_>>()));
+    params.push(Box::new(transitions.iter().map(|it| it.to).collect::<Vec<_>>()));
+    params.push(Box::new(transitions.iter().map(|it| it.owner.as_str()).collect::<Vec<_>>()));
+    params.push(Box::new(transitions.iter().map(|it| it.cause.as_ref()).collect::<Vec<_>>()));
+    round.push(LOG, params);
+}

@@ -1,0 +1,3 @@
+//! The stores against their contract. PostgreSQL comes with `cargo xtask test`.
+
+mod postgres;

@@ -1,0 +1,97 @@
+//! Opening: what is refused is left as it was found.
+
+use store::{OpenError, Postgres, Store};
+
+use crate::postgres::database::{connect, with_database};
+
+#[test]
+fn two_servers_may_open_a_new_database_at_once() {
+    with_database(|url| async move {
+        let opened = tokio::join!(
+            Postgres::open(&url),
+            Postgres::open(&url),
+            Postgres::open(&url),
+            Postgres::open(&url)
+        );
+        let (one, ..) = (opened.0.unwrap(), opened.1.unwrap(), opened.2.unwrap(), opened.3.unwrap());
+        assert_eq!(one.tenants().await, Ok(vec![]));
+        let client = connect(&url).await;
+        let row = client.query_one("SELECT count(*) FROM refinery_schema_history", &[]).await.unwrap();
+        assert_eq!(row.get::<_, i64>(0), 1);
+        assert_eq!(one.integrity().await, Ok(vec![]));
+    });
+}
+
+#[test]
+fn a_newer_schema_is_refused_and_left_alone() {
+    with_database(|url| async move {
+        drop(Postgres::open(&url).await.unwrap());
+        let client = connect(&url).await;
+        client.batch_execute("INSERT INTO refinery_schema_history VALUES (999, 'later', 'x', 'y')").await.unwrap();
+        let history = "SELECT version || name || applied_on || checksum FROM refinery_schema_history ORDER BY 1";
+        let before: Vec<String> = client.query_scalar(history, &[]).await.unwrap();
+        for opened in [Postgres::open(&url).await, Postgres::open_existing(&url).await] {
+            assert_eq!(opened.unwrap_err(), OpenError::Newer { found: 999, known: 1 });
+        }
+        let after: Vec<String> = client.query_scalar(history, &[]).await.unwrap();
+        assert_eq!(before, after);
+    });
+}
+
+#[test]
+fn an_empty_database_is_not_filled_by_somebody_who_only_looks() {
+    with_database(|url| async move {
+        let opened = Postgres::open_existing(&url).await;
+        assert_eq!(opened.unwrap_err(), OpenError::Corrupt("no Delta CI tables".into()));
+        let client = connect(&url).await;
+        let tables: i64 = client
+            .query_one_scalar("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'", &[])
+            .await
+            .unwrap();
+        assert_eq!(tables, 0);
+        drop(Postgres::open(&url).await.unwrap());
+        Postgres::open_existing(&url).await.unwrap();
+    });
+}
+
+#[test]
+fn a_database_that_does_not_fit_its_history_is_refused() {
+    for damage in [
+        "DROP TABLE refinery_schema_history",
+        "DELETE FROM refinery_schema_history",
+        "UPDATE refinery_schema_history SET checksum = '1'",
+        "UPDATE refinery_schema_history SET applied_on = 'yesterday'",
+        "ALTER TABLE refinery_schema_history DROP COLUMN name",
+        "DROP TABLE event_head",
+    ] {
+        with_database(|url| async move {
+            drop(Postgres::open(&url).await.unwrap());
+            connect(&url).await.batch_execute(damage).await.unwrap();
+            for opened in [Postgres::open(&url).await, Postgres::open_existing(&url).await] {
+                assert!(matches!(opened, Err(OpenError::Corrupt(_))), "{damage}: {opened:?}");
+            }
+        });
+    }
+}
+
+#[test]
+fn a_first_start_that_was_interrupted_is_taken_up_again() {
+    with_database(|url| async move {
+        // The history's table is made first, in a transaction of its own.
+        let table = "CREATE TABLE refinery_schema_history (version int4 PRIMARY KEY, name VARCHAR(255), \
+                     applied_on VARCHAR(255), checksum VARCHAR(255))";
+        connect(&url).await.batch_execute(table).await.unwrap();
+        Postgres::open(&url).await.unwrap();
+    });
+}
+
+#[test]
+fn a_server_that_cannot_be_reached_is_named_without_the_password() {
+    with_database(|url| async move {
+        let gone = Postgres::open("postgres://ann:hunter2@127.0.0.1:1/ci").await.unwrap_err();
+        let OpenError::Unreachable(message) = gone else { panic!("{gone:?}") };
+        assert!(message.contains("127.0.0.1:1/ci") && !message.contains("hunter2"), "{message}");
+        let missing = Postgres::open(&format!("{url}_missing")).await.unwrap_err();
+        assert!(matches!(missing, OpenError::Unreachable(_)), "{missing:?}");
+    });
+}
