@@ -30,7 +30,8 @@ pub fn run() -> Result<u8> {
     }
     println!("\nPostgreSQL, {ROUNDS} rounds, alternating with graphile-worker");
     let server = Server::start()?;
-    let rounds: Vec<Round> = (1..=ROUNDS).map(|number| round(number, &deltaci, &peer, &server.url)).collect::<Result<_>>()?;
+    let rounds: Vec<Round> =
+        (1..=ROUNDS).map(|number| round(number, &deltaci, &peer, &server.url)).collect::<Result<_>>()?;
     report(&rounds);
     Ok(0)
 }
@@ -56,7 +57,15 @@ struct Round {
 
 fn round(number: usize, deltaci: &Path, peer: &Path, url: &str) -> Result<Round> {
     let bare = peer_rates(peer, url, "1")?;
-    let ours = output(Command::new(deltaci).args(["bench", "kernel", "--store", "postgres", "--json", "--database", url]))?;
+    let ours = output(Command::new(deltaci).args([
+        "bench",
+        "kernel",
+        "--store",
+        "postgres",
+        "--json",
+        "--database",
+        url,
+    ]))?;
     let tuned = peer_rates(peer, url, "24")?;
     let round = Round {
         ours: figure(&ours, "/lifecycles_per_second")?,
@@ -95,7 +104,10 @@ fn report(rounds: &[Round]) {
     let tuned = median(rounds, |round| round.peer_tuned);
     println!("  median: ours {ours:.0} lifecycles/s (five durable steps each)");
     println!("  {:.1} x the peer as installed ({bare:.0} jobs/s; one job at a time)", ours / bare);
-    println!("  1/{:.1} of the peer with its local queue and batched completion ({tuned:.0} jobs/s)", tuned / ours);
+    println!(
+        "  1/{:.1} of the peer with its local queue and batched completion ({tuned:.0} jobs/s)",
+        tuned / ours
+    );
 }
 
 fn median(rounds: &[Round], of: fn(&Round) -> f64) -> f64 {

@@ -21,13 +21,15 @@ pub struct Database {
 /// An existing database, opened for reading.
 pub enum Opened {
     Sqlite(Sqlite),
-    Postgres(Postgres),
+    Postgres(Box<Postgres>),
 }
 
 impl Database {
     pub async fn open_existing(&self) -> Result<Opened> {
         match &self.database {
-            Some(address) if is_postgres(address) => Ok(Opened::Postgres(Postgres::open_existing(address).await?)),
+            Some(address) if is_postgres(address) => {
+                Ok(Opened::Postgres(Box::new(Postgres::open_existing(address).await?)))
+            }
             Some(path) => Ok(Opened::Sqlite(Sqlite::open_existing(path.as_ref())?)),
             None => Ok(Opened::Sqlite(Sqlite::open_existing(&self.data.join(FILE))?)),
         }

@@ -11,29 +11,52 @@ use crate::records::Delivery;
 pub enum Answer {
     TenantReady(TenantId),
     /// `existing`: the trigger key was known, nothing new was made.
-    RunCreated { run: RunId, existing: bool },
+    RunCreated {
+        run: RunId,
+        existing: bool,
+    },
     /// The plan, or its failure, was taken.
     PlanTaken,
     /// `existing`: the same job had been submitted before.
-    JobSubmitted { job: JobId, existing: bool },
+    JobSubmitted {
+        job: JobId,
+        existing: bool,
+    },
     Granted(Box<Granted>),
     /// Nothing to lease; a runner that broke its word is told how long it gets nothing.
-    NoWork { barred_until: Option<Time> },
-    Acked { lease_ttl: Duration },
-    Beaten { lease_ttl: Duration, cancel: Option<Duration> },
+    NoWork {
+        barred_until: Option<Time>,
+    },
+    Acked {
+        lease_ttl: Duration,
+    },
+    Beaten {
+        lease_ttl: Duration,
+        cancel: Option<Duration>,
+    },
     /// `duplicate`: another execution of the job had committed.
-    Committed { duplicate: bool },
+    Committed {
+        duplicate: bool,
+    },
     /// `accepted` is false when a cancel had won; the lease has ended either way.
-    Completed { accepted: bool },
+    Completed {
+        accepted: bool,
+    },
     CancelAcked,
     /// The cancel is durable; `over` when nothing was left to stop.
-    CancelTaken { over: bool },
-    Retried { attempt: u32 },
+    CancelTaken {
+        over: bool,
+    },
+    Retried {
+        attempt: u32,
+    },
     /// `None`: it was not there to be claimed.
     Claimed(Option<Box<Delivery>>),
     WebhookPut,
     /// For commands that nobody waits for: whether anything moved.
-    Settled { moved: bool },
+    Settled {
+        moved: bool,
+    },
 }
 
 /// A granted lease, as far as the decision knows it.

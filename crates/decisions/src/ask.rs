@@ -1,6 +1,6 @@
 //! What a command needs to see before it can be decided. A store answers all asks of a batch together.
 
-use wire::{ExecId, JobId, LeaseHash, MessageId, RunId, RunnerId, TenantId};
+use wire::{ExecId, JobId, MessageId, RunId, RunnerId, TenantId};
 
 use crate::records::QueueId;
 
@@ -17,15 +17,17 @@ pub enum Ask {
     /// The names of the run's jobs that succeeded.
     Succeeded(RunId),
     Family(JobId),
-    /// The execution under this lease, with its own attempt and the rest of its family.
-    Lease(LeaseHash),
+    /// The execution with its runner, its own attempt and the rest of its family.
     Execution(ExecId),
     Runner(RunnerId),
     Trigger(TenantId, String),
     JobKey(TenantId, String),
     /// The first `count` ready attempts over all these queues, with family and specification. On a store shared by
     /// several servers, those that another one is about to lease are left out.
-    Ready { queues: Vec<QueueId>, count: usize },
+    Ready {
+        queues: Vec<QueueId>,
+        count: usize,
+    },
     /// The job's specification.
     Spec(JobId),
     /// The run and the families of its next open jobs.
@@ -41,7 +43,9 @@ pub fn merged(mut asks: Vec<Ask>) -> Vec<Ask> {
     let mut merged: Vec<Ask> = Vec::with_capacity(asks.len());
     for ask in asks {
         match (merged.last_mut(), &ask) {
-            (Some(Ask::Ready { queues, count }), Ask::Ready { queues: same, count: more }) if queues == same => {
+            (Some(Ask::Ready { queues, count }), Ask::Ready { queues: same, count: more })
+                if queues == same =>
+            {
                 *count += more;
             }
             (Some(last), _) if *last == ask => {}

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use wire::{ExecId, JobId, LeaseHash, MessageId, RunId, RunnerId, TenantId};
+use wire::{ExecId, JobId, MessageId, RunId, RunnerId, TenantId};
 
 use crate::records::{
     Attempt, AttemptKey, Delivery, EffectRow, Execution, Job, Queue, QueueId, ReadyKey, Run, Runner, Tenant,
@@ -150,7 +150,6 @@ pub struct Book {
     pub appended: Appended,
 
     pub tenant_names: BTreeMap<String, TenantId>,
-    pub leases: BTreeMap<LeaseHash, ExecId>,
     pub triggers: BTreeMap<(TenantId, String), RunId>,
     pub job_keys: BTreeMap<(TenantId, String), JobId>,
     /// Attempts that may be leased, as far as they were asked for.
@@ -173,9 +172,6 @@ impl Book {
                 self.ready.remove(&left);
             }
             self.ready.extend(attempt.ready_key());
-        }
-        for execution in changes.executions.values() {
-            self.leases.insert(execution.lease_hash, execution.id);
         }
         for run in changes.runs.values() {
             self.triggers.extend(run.trigger_key.clone().map(|key| ((run.tenant, key), run.id)));

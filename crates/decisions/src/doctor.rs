@@ -93,7 +93,13 @@ impl Findings {
         self.found.push(Finding { invariant, entity: self.entity.clone(), problem });
     }
 
-    fn equal<T: PartialEq + std::fmt::Debug>(&mut self, invariant: &'static str, what: &str, stored: T, computed: T) {
+    fn equal<T: PartialEq + std::fmt::Debug>(
+        &mut self,
+        invariant: &'static str,
+        what: &str,
+        stored: T,
+        computed: T,
+    ) {
         if stored != computed {
             self.add(invariant, format!("{what}: stored {stored:?}, computed {computed:?}"));
         }
@@ -137,13 +143,16 @@ fn check_executions(file: &JobFile, findings: &mut Findings) {
     }
     for (position, execution) in file.executions.iter().enumerate() {
         findings.equal("I2", "token", execution.token, position as u32 + 1);
-        findings.equal("I9", "live lease has a deadline", execution.due_at.is_some(), execution.lease.get().is_live());
+        let live = execution.lease.get().is_live();
+        findings.equal("I9", "a live lease has a deadline", execution.due_at.is_some(), live);
+        findings.equal("I2", "a live lease has not finished", execution.finished_at.is_none(), live);
         if execution.due_at.is_some_and(|due_at| due_at > execution.deadline()) {
             findings.add("I9", format!("{} is looked at after its deadline", execution.id));
         }
         let ended = execution.status.get().is_final();
         if ended == execution.lease.get().is_live() && execution.status.get() != execution::State::Committed {
-            findings.add("I1", format!("{}: the lease and the execution disagree about its end", execution.id));
+            findings
+                .add("I1", format!("{}: the lease and the execution disagree about its end", execution.id));
         }
     }
     for effect in &file.effects {
@@ -217,7 +226,11 @@ fn job_states(file: &JobFile) -> BTreeMap<(&'static str, String), &'static str> 
 }
 
 /// Replays the log: every step must be a row of its table, and the last one must lead to what is stored.
-fn check_log(states: &BTreeMap<(&'static str, String), &'static str>, events: &[Event], findings: &mut Findings) {
+fn check_log(
+    states: &BTreeMap<(&'static str, String), &'static str>,
+    events: &[Event],
+    findings: &mut Findings,
+) {
     let replayed = match replay(events) {
         Ok(replayed) => replayed,
         Err(problem) => return findings.add("I1", problem),
@@ -243,7 +256,10 @@ pub fn replay(events: &[Event]) -> Result<BTreeMap<(String, String), String>, St
             .ok_or_else(|| format!("event {}: no machine is called {}", event.seq, event.machine))?;
         let before = states.get(&key);
         if before != event.from.as_ref() {
-            return Err(format!("event {} leaves {:?}, but {} was in {before:?}", event.seq, event.from, event.entity));
+            return Err(format!(
+                "event {} leaves {:?}, but {} was in {before:?}",
+                event.seq, event.from, event.entity
+            ));
         }
         let to = match before {
             None if event.event == CREATE => Some(machine.initial),

@@ -101,8 +101,11 @@ impl ClassSet {
 
     /// Class names joined by commas, as stored.
     pub fn to_text(self) -> String {
-        let names: Vec<_> =
-            FailureClass::ALL.into_iter().filter(|class| self.contains(*class)).map(FailureClass::as_str).collect();
+        let names: Vec<_> = FailureClass::ALL
+            .into_iter()
+            .filter(|class| self.contains(*class))
+            .map(FailureClass::as_str)
+            .collect();
         names.join(",")
     }
 
@@ -142,12 +145,24 @@ struct Rule {
 const RULES: &[Rule] = &[
     Rule {
         class: FailureClass::RunnerStartup,
-        words: &["runner startup", "could not prepare workspace", "failed to start container", "executor unavailable"],
+        words: &[
+            "runner startup",
+            "could not prepare workspace",
+            "failed to start container",
+            "executor unavailable",
+        ],
         because: "the runner could not start the job",
     },
     Rule {
         class: FailureClass::Infra,
-        words: &["failed to pull", "toomanyrequests", "too many requests", "registry", "cache fetch", "cache restore"],
+        words: &[
+            "failed to pull",
+            "toomanyrequests",
+            "too many requests",
+            "registry",
+            "cache fetch",
+            "cache restore",
+        ],
         because: "an image, package or cache could not be fetched",
     },
     Rule {
@@ -172,7 +187,13 @@ const RULES: &[Rule] = &[
     Rule { class: FailureClass::Flaky, words: &["flaky"], because: "the job reports an unstable test" },
     Rule {
         class: FailureClass::Compilation,
-        words: &["could not compile", "compilation failed", "compilation error", "build failed", "syntax error"],
+        words: &[
+            "could not compile",
+            "compilation failed",
+            "compilation error",
+            "build failed",
+            "syntax error",
+        ],
         because: "the code does not compile; the same code will fail again",
     },
     Rule {
@@ -192,7 +213,10 @@ pub fn classify(exit_code: i32, summary: &str) -> Verdict {
     let summary = summary.to_lowercase();
     for rule in RULES {
         if let Some(word) = rule.words.iter().find(|word| summary.contains(**word)) {
-            return Verdict { class: rule.class, because: format!("{} (the summary says \"{word}\")", rule.because) };
+            return Verdict {
+                class: rule.class,
+                because: format!("{} (the summary says \"{word}\")", rule.because),
+            };
         }
     }
     Verdict {

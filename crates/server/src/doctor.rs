@@ -36,7 +36,9 @@ impl Report {
 pub async fn examine<S: Store>(store: &S, mut progress: impl FnMut(u64)) -> Result<Report, StoreError> {
     let mut report = Report::default();
     let engine = store.integrity().await?.into_iter();
-    report.add(engine.map(|problem| Finding { invariant: "I5", entity: "the database".into(), problem }).collect());
+    report.add(
+        engine.map(|problem| Finding { invariant: "I5", entity: "the database".into(), problem }).collect(),
+    );
     examine_log(store, &mut report).await?;
     let mut after = None;
     loop {

@@ -23,8 +23,8 @@ impl Mint {
     }
 
     /// 256 bits: whoever holds it may speak for the attempt.
-    pub fn lease(self) -> LeaseId {
-        LeaseId::minted(random())
+    pub fn lease(self, execution: ExecId) -> LeaseId {
+        LeaseId::minted(execution, random())
     }
 
     /// Between 0 and 1.

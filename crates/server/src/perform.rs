@@ -184,7 +184,8 @@ impl<T> Batch<T> {
     }
 
     fn failed(self, failure: &Failure) -> Settled<T> {
-        let answers = self.waiting.into_iter().map(|waiting| (waiting.ticket, Err(failure.clone()))).collect();
+        let answers =
+            self.waiting.into_iter().map(|waiting| (waiting.ticket, Err(failure.clone()))).collect();
         Settled { answers, hints: Vec::new() }
     }
 }

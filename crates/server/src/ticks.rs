@@ -20,10 +20,12 @@ pub const ROUND_MAX: usize = 500;
 pub fn commands(due: &Due, mut jitter: impl FnMut() -> f64) -> Vec<Command> {
     let mut commands: Vec<Command> = Vec::new();
     commands.extend(due.runs.iter().map(|run| Command::from(RunDue { run: *run })));
-    commands.extend(due.executions.iter().map(|execution| Command::from(ExecutionDue { execution: *execution })));
+    commands
+        .extend(due.executions.iter().map(|execution| Command::from(ExecutionDue { execution: *execution })));
     commands.extend(due.sweeps.iter().map(|run| Command::from(SweepRun { run: *run })));
     commands.extend(due.releases.iter().map(|job| Command::from(ReleaseDependents { job: *job })));
-    let claims = due.claims.iter().map(|delivery| DeliveryDue { delivery: *delivery, jitter: jitter() }.into());
+    let claims =
+        due.claims.iter().map(|delivery| DeliveryDue { delivery: *delivery, jitter: jitter() }.into());
     commands.extend(claims);
     commands
 }
@@ -40,7 +42,8 @@ pub async fn round<S: Store>(engine: &Engine<S>) -> Result<usize, StoreError> {
         match outcome.await.expect("performing does not panic") {
             Ok(Answer::Settled { moved: true }) => moved += 1,
             // Done by somebody else, or not possible now: the next round looks again.
-            Ok(_) | Err(Failure::Refused(_) | Failure::Busy | Failure::Unavailable(_) | Failure::Unknown(_)) => {}
+            Ok(_)
+            | Err(Failure::Refused(_) | Failure::Busy | Failure::Unavailable(_) | Failure::Unknown(_)) => {}
             Err(Failure::Bug(what)) => eprintln!("a due command met a mistake of ours: {what}"),
         }
     }

@@ -22,7 +22,9 @@ pub enum StoreError {
 pub enum OpenError {
     #[error("the database has schema version {found}, this program knows up to {known}: use a newer deltaci")]
     Newer { found: i64, known: i64 },
-    #[error("the database is damaged or is not one of ours ({0}): restore it from a backup; nothing was changed")]
+    #[error(
+        "the database is damaged or is not one of ours ({0}): restore it from a backup; nothing was changed"
+    )]
     Corrupt(String),
     #[error("the database server is too old ({0}): PostgreSQL 15 or newer is needed")]
     ServerTooOld(String),

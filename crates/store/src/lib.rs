@@ -66,10 +66,15 @@ pub trait Store: Send + Sync + 'static {
     type Session: Send;
 
     /// Answers all asks as of one moment. `now` is the process's time, used where the store has none of its own.
-    fn load(&self, asks: &[Ask], now: Time) -> impl Future<Output = Result<Loaded<Self::Session>, StoreError>> + Send;
+    fn load(
+        &self,
+        asks: &[Ask],
+        now: Time,
+    ) -> impl Future<Output = Result<Loaded<Self::Session>, StoreError>> + Send;
 
     /// Writes what changed in the book, or nothing; `Ok` means durable.
-    fn save(&self, session: Self::Session, book: Book) -> impl Future<Output = Result<(), StoreError>> + Send;
+    fn save(&self, session: Self::Session, book: Book)
+    -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// What is due at `now` (again the process's time, where the store has none of its own).
     fn due(&self, now: Time, limit: usize) -> impl Future<Output = Result<Due, StoreError>> + Send;
@@ -119,7 +124,11 @@ pub trait Store: Send + Sync + 'static {
     fn events_of(&self, root: &str) -> impl Future<Output = Result<Vec<Event>, StoreError>> + Send;
 
     /// The audit log in commit order; a reader that goes on from the last `seq` it saw misses nothing.
-    fn events_after(&self, seq: i64, limit: usize) -> impl Future<Output = Result<Vec<Event>, StoreError>> + Send;
+    fn events_after(
+        &self,
+        seq: i64,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<Event>, StoreError>> + Send;
 
     fn log_bounds(&self) -> impl Future<Output = Result<LogBounds, StoreError>> + Send;
 

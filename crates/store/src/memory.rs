@@ -10,12 +10,12 @@ use decisions::book::{Kept, Shelf};
 use decisions::doctor::{JobFile, RunFile};
 use decisions::policy::CHUNK;
 use decisions::records::{
-    Attempt, AttemptKey, Delivery, EffectRow, Event, Execution, Job, Queue, ReadyKey, Run, Runner, Tenant, Transition,
-    Webhook,
+    Attempt, AttemptKey, Delivery, EffectRow, Event, Execution, Job, Queue, ReadyKey, Run, Runner, Tenant,
+    Transition, Webhook,
 };
 use decisions::{Ask, Book};
 use machines::delivery;
-use wire::{ExecId, JobId, LeaseHash, MessageId, RunId, TenantId, Time};
+use wire::{ExecId, JobId, MessageId, RunId, TenantId, Time};
 
 use crate::{Due, Loaded, LogBounds, Store, StoreError};
 
@@ -116,7 +116,6 @@ struct Tables {
     queues: Table<Queue>,
     deliveries: Table<Delivery>,
     webhooks: Table<Webhook>,
-    leases: BTreeMap<LeaseHash, ExecId>,
     by_job: BTreeSet<(JobId, ExecId)>,
     triggers: BTreeMap<(TenantId, String), RunId>,
     job_keys: BTreeMap<(TenantId, String), JobId>,
@@ -167,7 +166,13 @@ impl Store for Memory {
         Ok(Due {
             executions: earliest(executions, limit),
             runs: earliest(runs, limit),
-            sweeps: tables.runs.all().filter(|run| run.sweep.is_some()).map(|run| run.id).take(limit).collect(),
+            sweeps: tables
+                .runs
+                .all()
+                .filter(|run| run.sweep.is_some())
+                .map(|run| run.id)
+                .take(limit)
+                .collect(),
             releases: tables.jobs.all().filter(|job| job.releasing).map(|job| job.id).take(limit).collect(),
             claims: earliest(claimed.filter_map(|it| passed(it.due_at).map(|at| (at, it.id))), limit),
         })
@@ -212,7 +217,11 @@ impl Store for Memory {
         Ok(later.take(limit).map(|run| tables.run_file(run)).collect())
     }
 
-    async fn deliveries_after(&self, after: Option<MessageId>, limit: usize) -> Result<Vec<Delivery>, StoreError> {
+    async fn deliveries_after(
+        &self,
+        after: Option<MessageId>,
+        limit: usize,
+    ) -> Result<Vec<Delivery>, StoreError> {
         let tables = self.tables();
         let later = tables.deliveries.all().filter(|it| after.is_none_or(|after| it.id > after));
         Ok(later.take(limit).cloned().collect())
@@ -224,7 +233,13 @@ impl Store for Memory {
 
     async fn events_after(&self, seq: i64, limit: usize) -> Result<Vec<Event>, StoreError> {
         let tables = self.tables();
-        Ok(tables.events.iter().skip(seq.max(0) as usize).take(limit).map(|(_, event)| event.clone()).collect())
+        Ok(tables
+            .events
+            .iter()
+            .skip(seq.max(0) as usize)
+            .take(limit)
+            .map(|(_, event)| event.clone())
+            .collect())
     }
 
     async fn log_bounds(&self) -> Result<LogBounds, StoreError> {
@@ -263,15 +278,11 @@ impl Loader<'_> {
             Ask::Plan(id) => self.book.plans.extend(tables.plans.get(id).map(|plan| (*id, plan.clone()))),
             Ask::Succeeded(id) => {
                 let jobs = tables.jobs.all().filter(|job| job.run == Some(*id));
-                let names = jobs.filter(|job| job.state == machines::job::State::Succeeded).map(|it| it.name.clone());
+                let names =
+                    jobs.filter(|job| job.state == machines::job::State::Succeeded).map(|it| it.name.clone());
                 self.book.succeeded.insert(*id, names.collect());
             }
             Ask::Family(id) => self.family(*id),
-            Ask::Lease(hash) => {
-                if let Some(id) = tables.leases.get(hash) {
-                    self.execution(*id);
-                }
-            }
             Ask::Execution(id) => self.execution(*id),
             Ask::Runner(id) => tables.runners.bring(id, &mut self.book.runners, &mut self.seen.runners),
             Ask::Trigger(tenant, key) => {
@@ -330,8 +341,6 @@ impl Loader<'_> {
 
     fn bring_execution(&mut self, id: ExecId) {
         self.tables.executions.bring(&id, &mut self.book.executions, &mut self.seen.executions);
-        let hash = self.tables.executions.get(&id).map(|execution| (execution.lease_hash, id));
-        self.book.leases.extend(hash);
     }
 
     /// A batch asks once per lease; each ask brings the next `count` that no other ask has brought.
@@ -397,7 +406,6 @@ impl Tables {
             self.ready.extend(attempt.ready_key());
         }
         for (_, execution) in book.executions.writes() {
-            self.leases.insert(execution.lease_hash, execution.id);
             self.by_job.insert((execution.job(), execution.id));
         }
         for (_, run) in book.runs.writes() {
@@ -436,12 +444,13 @@ impl Tables {
             owner: transition.owner.as_str().into(),
             cause: transition.cause.to_string(),
         };
-        self.events.push((transition.entity.root(), event));
+        self.events.push((transition.entity.root().as_str().to_owned(), event));
     }
 
     fn job_file(&self, job: &Job) -> JobFile {
         let first = AttemptKey { job: job.id, index: 0 };
-        let attempts = self.attempts.0.range(first..).map(|(_, (_, it))| it).take_while(|it| it.key.job == job.id);
+        let attempts =
+            self.attempts.0.range(first..).map(|(_, (_, it))| it).take_while(|it| it.key.job == job.id);
         let attempts: Vec<Attempt> = attempts.cloned().collect();
         let mut executions: Vec<Execution> = self.executions_of(job.id).cloned().collect();
         executions.sort_by_key(|execution| execution.token);
@@ -484,13 +493,17 @@ impl Tables {
         let taken = |taken: bool, by: &str| if taken { Err(StoreError::Conflict(by.into())) } else { Ok(()) };
         for (before, run) in book.runs.writes() {
             let key = run.trigger_key.clone().map(|key| (run.tenant, key));
-            taken(before.is_none() && key.is_some_and(|key| self.triggers.contains_key(&key)), "runs_trigger")?;
+            taken(
+                before.is_none() && key.is_some_and(|key| self.triggers.contains_key(&key)),
+                "runs_trigger",
+            )?;
         }
         for (before, job) in book.jobs.writes() {
             let key = job.key.clone().map(|key| (job.tenant, key));
             taken(before.is_none() && key.is_some_and(|key| self.job_keys.contains_key(&key)), "jobs_key")?;
         }
-        let written: BTreeSet<JobId> = book.executions.writes().map(|(_, execution)| execution.job()).collect();
+        let written: BTreeSet<JobId> =
+            book.executions.writes().map(|(_, execution)| execution.job()).collect();
         for job in written {
             self.check_executions(book, job)?;
         }
@@ -504,7 +517,8 @@ impl Tables {
         if all.iter().filter(|it| it.status.get().has_committed()).count() > 1 {
             return Err(StoreError::Violation("executions_committed".into()));
         }
-        let live: Vec<AttemptKey> = all.iter().filter(|it| it.lease.get().is_live()).map(|it| it.attempt).collect();
+        let live: Vec<AttemptKey> =
+            all.iter().filter(|it| it.lease.get().is_live()).map(|it| it.attempt).collect();
         if live.iter().collect::<BTreeSet<_>>().len() < live.len() {
             return Err(StoreError::Violation("executions_live".into()));
         }

@@ -17,7 +17,7 @@ impl RawSqlite {
         let connection = Connection::open(path)?;
         connection.pragma_update(None, "journal_mode", "wal")?;
         connection.pragma_update(None, "synchronous", "full")?;
-        connection.pragma_update(None, "wal_autocheckpoint", 4_096)?;
+        connection.pragma_update(None, "wal_autocheckpoint", 16_384)?;
         connection.execute_batch("CREATE TABLE raw (id INTEGER PRIMARY KEY, body TEXT NOT NULL)")?;
         Ok(RawSqlite(connection))
     }
@@ -44,7 +44,9 @@ impl RawPostgres {
     pub async fn open(address: &str) -> Result<RawPostgres, tokio_postgres::Error> {
         let (client, connection) = tokio_postgres::connect(address, NoTls).await?;
         tokio::spawn(connection); // ends with its client
-        client.batch_execute("DROP TABLE IF EXISTS raw; CREATE TABLE raw (id bigserial PRIMARY KEY, body text)").await?;
+        client
+            .batch_execute("DROP TABLE IF EXISTS raw; CREATE TABLE raw (id bigserial PRIMARY KEY, body text)")
+            .await?;
         let insert = client.prepare("INSERT INTO raw (body) SELECT unnest($1::text[])").await?;
         Ok(RawPostgres { client, insert })
     }

@@ -13,6 +13,10 @@ pub struct BadMessage {
 
 /// Reads one JSON message. Unknown fields pass; a missing or ill-typed one is named.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, BadMessage> {
+    // serde would also take a list of values, in the order in which a struct happens to name its fields.
+    if bytes.trim_ascii_start().first() != Some(&b'{') {
+        return Err(BadMessage { field: String::new(), problem: "expected a JSON object".into() });
+    }
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let message: T = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let path = error.path().to_string();

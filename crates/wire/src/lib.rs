@@ -14,5 +14,5 @@ mod decode;
 
 pub use decode::{BadMessage, decode};
 pub use ids::{ExecId, JobId, MessageId, RunId, RunnerId, TenantId};
-pub use secret::{LeaseHash, LeaseId};
+pub use secret::{CancelToken, LeaseHash, LeaseId, LeaseKey};
 pub use time::Time;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::ids::{RunnerId, TenantId};
-use crate::secret::LeaseId;
+use crate::secret::{CancelToken, LeaseId};
 use crate::time::Time;
 
 /// A unit type that is written as its message's name and refuses any other.
@@ -109,7 +109,7 @@ pub struct LeaseGranted {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job_spec_ref: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cancel_token: Option<String>,
+    pub cancel_token: Option<CancelToken>,
 }
 
 /// What a runner executes: the `job_spec` of a job that belongs to a run.
@@ -335,10 +335,15 @@ pub struct StaleLease {
     pub reason: StaleReason,
     #[serde(default)]
     pub extend_lease: bool,
-    #[serde(default)]
+    #[serde(default = "yes")]
     pub stale: bool,
     #[serde(default)]
     pub accepted: bool,
+}
+
+/// The specification's own `StaleLease` leaves the field out.
+fn yes() -> bool {
+    true
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -5,18 +5,31 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::ids::ExecId;
+
 /// The secret itself, as it travels between orchestrator and runner. It has no `Display`, and its `Debug` shows nothing.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct LeaseId(String);
 
 impl LeaseId {
-    /// 256 bits from the one place that makes randomness.
-    pub fn minted(random: [u8; 32]) -> LeaseId {
-        LeaseId(format!("lease_{}", hex(&random)))
+    /// The execution it belongs to, which is no secret and finds the record, and 256 bits that are, from the one place
+    /// that makes randomness.
+    pub fn minted(execution: ExecId, random: [u8; 32]) -> LeaseId {
+        let execution = execution.text();
+        let letters = &execution.as_str()[ExecId::PREFIX.len() + 1..];
+        LeaseId(format!("lease_{letters}_{}", hex(&random)))
     }
 
-    /// What may be stored and looked up.
+    /// What a lease is looked up and recognised by. A text that we did not mint names an execution that never was.
+    pub fn key(&self) -> LeaseKey {
+        let letters =
+            self.0.strip_prefix("lease_").and_then(|rest| rest.split_once('_')).map(|(letters, _)| letters);
+        let execution = letters.and_then(|letters| format!("{}_{letters}", ExecId::PREFIX).parse().ok());
+        LeaseKey { execution: execution.unwrap_or(ExecId::FIRST), hash: self.hash() }
+    }
+
+    /// What may be stored.
     pub fn hash(&self) -> LeaseHash {
         LeaseHash(Sha256::digest(self.0.as_bytes()).into())
     }
@@ -37,6 +50,24 @@ impl fmt::Debug for LeaseId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("LeaseId(hidden)")
     }
+}
+
+/// Comes with a lease and is as secret as its id.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CancelToken(String);
+
+impl fmt::Debug for CancelToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CancelToken(hidden)")
+    }
+}
+
+/// Which execution a lease id claims to speak for, and the proof.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeaseKey {
+    pub execution: ExecId,
+    pub hash: LeaseHash,
 }
 
 /// SHA-256 of a lease id: enough to recognise it, useless to speak with.

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use server::{Engine, Mint};
 use store::Store;
 use wire::runner::CompleteStatus;
-use wire::{LeaseHash, RunnerId, TenantId};
+use wire::{LeaseKey, RunnerId, TenantId};
 
 /// One caller's view of the engine.
 pub struct Caller<S> {
@@ -71,29 +71,29 @@ impl<S: Store> Caller<S> {
         Ok(())
     }
 
-    pub async fn lease(&self) -> Result<LeaseHash> {
-        let lease = Mint.lease();
-        let hash = lease.hash();
-        let wanted = Wanted::Any(vec![self.queue]);
+    pub async fn lease(&self) -> Result<LeaseKey> {
         let execution = Mint.execution(self.engine.clock().now());
+        let lease = Mint.lease(execution);
+        let key = lease.key();
+        let wanted = Wanted::Any(vec![self.queue]);
         let command = Lease { runner: self.runner.clone(), wanted, execution, lease };
         match self.engine.perform(command).await? {
-            Answer::Granted(_) => Ok(hash),
+            Answer::Granted(_) => Ok(key),
             other => bail!("a job was submitted, but the lease answered {other:?}"),
         }
     }
 
-    pub async fn ack(&self, lease: LeaseHash) -> Result<()> {
+    pub async fn ack(&self, lease: LeaseKey) -> Result<()> {
         self.engine.perform(Ack { lease, runner: self.runner.clone() }).await?;
         Ok(())
     }
 
-    pub async fn heartbeat(&self, lease: LeaseHash) -> Result<()> {
+    pub async fn heartbeat(&self, lease: LeaseKey) -> Result<()> {
         self.engine.perform(Heartbeat { lease, runner: self.runner.clone(), phase: None }).await?;
         Ok(())
     }
 
-    pub async fn complete(&self, lease: LeaseHash) -> Result<()> {
+    pub async fn complete(&self, lease: LeaseKey) -> Result<()> {
         let complete = Complete {
             lease,
             runner: self.runner.clone(),

@@ -1,19 +1,20 @@
-//! `deltaci bench kernel`: lifecycles per second from many callers, beside the raw limit of the same store.
+//! `deltaci bench kernel`: lifecycles per second from many callers, in turns with the raw limit of the same store.
 
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use decisions::Policy;
 use server::{Clock, Engine};
+use store::raw::{RawPostgres, RawSqlite};
 use store::{Postgres, Sqlite, Store};
+use wire::TenantId;
 
-use crate::bench::callers::{Caller, STEP_NAMES, Steps, Watch, tenant};
-use crate::bench::limit::{self, Limit};
-use crate::bench::report::{Measured, Report, Spread};
+use crate::bench::callers::{Caller, Steps, Watch, tenant};
+use crate::bench::limit::Raw;
+use crate::bench::report::{Report, Round};
 use crate::bench::scale;
 use crate::output::{Exit, Problem, progress};
 
@@ -28,9 +29,12 @@ pub struct Args {
     /// Callers at once
     #[arg(long, default_value_t = 256)]
     callers: usize,
-    /// How long each measurement runs
+    /// Rounds; in each, the raw limit is measured before and after the lifecycles
     #[arg(long, default_value_t = 5)]
-    seconds: u64,
+    rounds: usize,
+    /// How long the lifecycles of a round run
+    #[arg(long, default_value_t = 2.0)]
+    seconds: f64,
     /// Also: leases in long queues, steps in large runs, memory (takes minutes)
     #[arg(long)]
     scale: bool,
@@ -58,15 +62,13 @@ pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
 }
 
 async fn measure(args: &Args) -> Result<Report> {
-    let seconds = Duration::from_secs(args.seconds);
     match args.store {
         Kind::Sqlite => {
-            // Beside the data it will hold in real life: on a disk, not in memory.
+            // Where data would be in real life: on a disk, not in memory.
             let folder = tempfile::tempdir_in(".").context("a folder for the benchmark")?;
-            progress("raw limit of SQLite");
-            let limit = limit::sqlite(&folder.path().join("raw.db"), seconds).context("the raw limit")?;
+            let raw = RawSqlite::open(&folder.path().join("raw.db")).context("the raw limit")?;
             let store = Sqlite::open(&folder.path().join("deltaci.db"))?;
-            measure_store(args, store, "sqlite", limit).await
+            measure_store(args, store, "sqlite", Raw::Sqlite(raw)).await
         }
         Kind::Postgres => {
             let address = args.database.as_deref().ok_or_else(|| Problem {
@@ -74,43 +76,64 @@ async fn measure(args: &Args) -> Result<Report> {
                 message: "--store postgres needs --database postgres://…; `cargo xtask postgres -- COMMAND` gives one"
                     .into(),
             })?;
-            progress("raw limit of PostgreSQL");
-            let limit = limit::postgres(address, seconds).await.context("the raw limit")?;
+            let raw = RawPostgres::open(address).await.context("the raw limit")?;
             let store = Postgres::open(address).await?;
-            measure_store(args, store, "postgres", limit).await
+            measure_store(args, store, "postgres", Raw::Postgres(raw)).await
         }
     }
 }
 
-async fn measure_store<S: Store>(args: &Args, store: S, name: &'static str, limit: Limit) -> Result<Report> {
+async fn measure_store<S: Store>(args: &Args, store: S, name: &'static str, raw: Raw) -> Result<Report> {
     let engine = Engine::start(Arc::new(store), Clock::start(), Policy::default());
-    progress("lifecycles");
-    let mut report = Report::new(name, args.callers, limit);
-    report.lifecycles = lifecycles(&engine, args.callers, Duration::from_secs(args.seconds)).await?;
-    if args.scale {
-        report.scale = Some(scale::measure(&engine, args.queued).await?);
+    let tenant = tenant(&engine).await?;
+    let mut rounds = Vec::new();
+    for number in 1..=args.rounds.max(1) {
+        progress(&format!("round {number} of {}", args.rounds));
+        rounds.push(round(args, &engine, tenant, &raw).await?);
     }
+    raw.close().await?;
+    let scale = match args.scale {
+        true => Some(scale::measure(&engine, tenant, args.queued).await?),
+        false => None,
+    };
     engine.stop().await;
-    Ok(report.finish())
+    Ok(Report::new(name, args.callers, rounds, scale))
+}
+
+const ROWS_A_TRANSACTION: u64 = 100;
+
+/// The raw limit before and after: a disk that is slow now was slow for both.
+async fn round<S: Store>(args: &Args, engine: &Engine<S>, tenant: TenantId, raw: &Raw) -> Result<Round> {
+    let seconds = Duration::from_secs_f64(args.seconds);
+    let before = raw.rate(ROWS_A_TRANSACTION, seconds / 4).await?;
+    let (lifecycles_per_second, steps) = lifecycles(args.callers, engine, tenant, seconds).await?;
+    let after = raw.rate(ROWS_A_TRANSACTION, seconds / 4).await?;
+    Ok(Round {
+        lifecycles_per_second,
+        raw_rows_per_second: (before + after) / 2.0,
+        raw_commits_per_second: raw.rate(1, seconds / 8).await?,
+        steps,
+    })
 }
 
 /// All callers run lifecycles until the time is up; a lifecycle counts when its last answer is there.
-async fn lifecycles<S: Store>(engine: &Engine<S>, callers: usize, seconds: Duration) -> Result<Measured> {
-    let tenant = tenant(engine).await?;
-    let done = Arc::new(AtomicU64::new(0));
+async fn lifecycles<S: Store>(
+    callers: usize,
+    engine: &Engine<S>,
+    tenant: TenantId,
+    seconds: Duration,
+) -> Result<(f64, Vec<Steps>)> {
     let mut watch = Watch::start();
     let tasks: Vec<_> = (0..callers)
         .map(|number| {
             let caller = Caller::new(engine, tenant, &format!("runner-{number}"), &["os:linux"]);
-            let done = done.clone();
             tokio::spawn(async move {
                 let mut steps: Vec<Steps> = Vec::new();
-                let mut clock = Watch::start();
+                let mut watch = Watch::start();
                 let mut spent = Duration::ZERO;
                 while spent < seconds {
                     steps.push(caller.lifecycle().await?);
-                    done.fetch_add(1, Ordering::Relaxed);
-                    spent += clock.lap();
+                    spent += watch.lap();
                 }
                 anyhow::Ok(steps)
             })
@@ -120,15 +143,5 @@ async fn lifecycles<S: Store>(engine: &Engine<S>, callers: usize, seconds: Durat
     for task in tasks {
         all.extend(task.await.context("a caller ended early")??);
     }
-    let elapsed = watch.lap();
-    let latencies = STEP_NAMES
-        .iter()
-        .enumerate()
-        .map(|(step, name)| (*name, Spread::of(all.iter().map(|steps| steps[step]).collect())))
-        .collect();
-    Ok(Measured {
-        lifecycles: done.load(Ordering::Relaxed),
-        lifecycles_per_second: done.load(Ordering::Relaxed) as f64 / elapsed.as_secs_f64(),
-        latencies,
-    })
+    Ok((all.len() as f64 / watch.lap().as_secs_f64(), all))
 }

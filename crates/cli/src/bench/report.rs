@@ -1,31 +1,33 @@
-//! What was measured, and how it is shown: figures, and the ratio to the limit of the same run.
+//! What was measured, and how it is shown: medians over the rounds, and the ratio to the limit of the same rounds.
 
 use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::bench::limit::Limit;
+use crate::bench::callers::{STEP_NAMES, Steps};
 use crate::bench::scale::Scale;
+
+/// What one round came to.
+pub struct Round {
+    pub lifecycles_per_second: f64,
+    pub raw_rows_per_second: f64,
+    pub raw_commits_per_second: f64,
+    pub steps: Vec<Steps>,
+}
 
 #[derive(Serialize)]
 pub struct Report {
     store: &'static str,
     callers: usize,
-    #[serde(flatten)]
-    limit: Limit,
-    #[serde(flatten)]
-    pub lifecycles: Measured,
-    /// How many raw rows cost as much as one lifecycle; the goal is in docs/benchmarks.md.
+    rounds: usize,
+    lifecycles_per_second: f64,
+    raw_rows_per_second: f64,
+    raw_commits_per_second: f64,
+    /// How many raw rows cost as much as one lifecycle: the median of the rounds' own ratios.
     raw_rows_per_lifecycle: f64,
+    latencies: Vec<(&'static str, Spread)>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub scale: Option<Scale>,
-}
-
-#[derive(Serialize, Default)]
-pub struct Measured {
-    pub lifecycles: u64,
-    pub lifecycles_per_second: f64,
-    pub latencies: Vec<(&'static str, Spread)>,
+    scale: Option<Scale>,
 }
 
 /// Half of all took at most `p50`, and so on; in microseconds.
@@ -47,43 +49,52 @@ impl Spread {
 }
 
 impl Report {
-    pub fn new(store: &'static str, callers: usize, limit: Limit) -> Report {
+    pub fn new(store: &'static str, callers: usize, rounds: Vec<Round>, scale: Option<Scale>) -> Report {
+        let step =
+            |number: usize| rounds.iter().flat_map(|round| &round.steps).map(|steps| steps[number]).collect();
+        let latencies = STEP_NAMES.iter().enumerate().map(|(number, name)| (*name, Spread::of(step(number))));
         Report {
             store,
             callers,
-            limit,
-            lifecycles: Measured::default(),
-            raw_rows_per_lifecycle: 0.0,
-            scale: None,
+            rounds: rounds.len(),
+            lifecycles_per_second: median(&rounds, |round| round.lifecycles_per_second),
+            raw_rows_per_second: median(&rounds, |round| round.raw_rows_per_second),
+            raw_commits_per_second: median(&rounds, |round| round.raw_commits_per_second),
+            raw_rows_per_lifecycle: median(&rounds, |it| it.raw_rows_per_second / it.lifecycles_per_second),
+            latencies: latencies.collect(),
+            scale,
         }
     }
 
     pub fn print(&self) {
-        println!("store               {:>12}", self.store);
-        println!("raw rows/s          {:>12.0}   one-row inserts of 100 bytes, 100 a transaction", self.limit.raw_rows_per_second);
-        println!("raw commits/s       {:>12.0}   one row each", self.limit.raw_commits_per_second);
-        println!(
-            "lifecycles/s        {:>12.0}   {} callers; submit, lease, ack, heartbeat, complete; every answer durable",
-            self.lifecycles.lifecycles_per_second, self.callers
+        let row = |name: &str, figure: String, note: String| println!("{name:<20}{figure:>12}   {note}");
+        row("store", self.store.into(), format!("median of {} rounds", self.rounds));
+        let raw = "one-row inserts of 100 bytes, 100 a transaction".into();
+        row("raw rows/s", format!("{:.0}", self.raw_rows_per_second), raw);
+        row("raw commits/s", format!("{:.0}", self.raw_commits_per_second), "one row each".into());
+        let what = "callers; submit, lease, ack, heartbeat, complete; every answer durable";
+        row("lifecycles/s", format!("{:.0}", self.lifecycles_per_second), format!("{} {what}", self.callers));
+        row(
+            "",
+            format!("1/{:.1}", self.raw_rows_per_lifecycle),
+            "of the raw rows/s of the same round".into(),
         );
-        println!(
-            "                    {:>12}   of the raw rows/s",
-            format!("1/{:.1}", self.limit.raw_rows_per_second / self.lifecycles.lifecycles_per_second)
-        );
-        for (step, spread) in &self.lifecycles.latencies {
-            println!(
-                "  {step:<18}{:>12}   p99 {}",
-                format!("{:.1} ms", spread.p50_micros as f64 / 1e3),
-                format_args!("{:.1} ms", spread.p99_micros as f64 / 1e3)
+        for (step, spread) in &self.latencies {
+            let millis = |micros: u64| format!("{:.1} ms", micros as f64 / 1e3);
+            row(
+                &format!("  {step}"),
+                millis(spread.p50_micros),
+                format!("p99 {}", millis(spread.p99_micros)),
             );
         }
         if let Some(scale) = &self.scale {
             scale.print();
         }
     }
+}
 
-    pub fn finish(mut self) -> Report {
-        self.raw_rows_per_lifecycle = self.limit.raw_rows_per_second / self.lifecycles.lifecycles_per_second;
-        self
-    }
+fn median(rounds: &[Round], of: fn(&Round) -> f64) -> f64 {
+    let mut figures: Vec<f64> = rounds.iter().map(of).collect();
+    figures.sort_by(f64::total_cmp);
+    figures[figures.len() / 2]
 }

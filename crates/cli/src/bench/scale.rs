@@ -12,7 +12,7 @@ use server::{Engine, Mint};
 use store::Store;
 use wire::TenantId;
 
-use crate::bench::callers::{Caller, Watch, tenant};
+use crate::bench::callers::{Caller, Watch};
 use crate::bench::report::Spread;
 use crate::output::progress;
 
@@ -32,8 +32,7 @@ pub struct Scale {
 /// How often each thing is measured; alternately, so that both sides see the same machine.
 const SAMPLES: usize = 400;
 
-pub async fn measure<S: Store>(engine: &Engine<S>, queued: u64) -> Result<Scale> {
-    let tenant = tenant(engine).await?;
+pub async fn measure<S: Store>(engine: &Engine<S>, tenant: TenantId, queued: u64) -> Result<Scale> {
     progress("steps in runs of 10 and 10,000 jobs");
     let (run_of_10, run_of_10000) = runs(engine, tenant).await?;
     let short = Caller::new(engine, tenant, "short", &["queue:short"]);

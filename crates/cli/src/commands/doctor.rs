@@ -19,7 +19,7 @@ pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
     let report = block_on(async {
         Ok(match args.database.open_existing().await? {
             Opened::Sqlite(store) => examine(&store, seen).await?,
-            Opened::Postgres(store) => examine(&store, seen).await?,
+            Opened::Postgres(store) => examine(&*store, seen).await?,
         })
     })?;
     progress("");

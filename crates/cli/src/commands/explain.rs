@@ -21,7 +21,7 @@ pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
     let events = block_on(async {
         Ok(match args.database.open_existing().await? {
             Opened::Sqlite(store) => explain(&store, &args.id).await?,
-            Opened::Postgres(store) => explain(&store, &args.id).await?,
+            Opened::Postgres(store) => explain(&*store, &args.id).await?,
         })
     })?;
     let events = events.ok_or_else(|| Problem {

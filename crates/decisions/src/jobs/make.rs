@@ -68,7 +68,10 @@ fn check_bounds(draft: &Draft<'_>, plan: &PlanJob) -> Result<(Duration, u32), Re
     let policy = draft.policy;
     let invalid = |field, problem| Err(Refusal::InvalidInput { field, problem });
     if plan.spec.get().len() > policy.spec_bytes_max {
-        return invalid("spec", format!("larger than {} bytes; store the data elsewhere", policy.spec_bytes_max));
+        return invalid(
+            "spec",
+            format!("larger than {} bytes; store the data elsewhere", policy.spec_bytes_max),
+        );
     }
     let attempts_max = plan.attempts_max.unwrap_or(policy.attempts_max);
     if !(1..=ATTEMPTS_MAX).contains(&attempts_max) {
@@ -76,7 +79,9 @@ fn check_bounds(draft: &Draft<'_>, plan: &PlanJob) -> Result<(Duration, u32), Re
     }
     match plan.timeout_seconds {
         None => Ok((policy.job_timeout, attempts_max)),
-        Some(seconds) if seconds > 0.0 && seconds <= 1e8 => Ok((Duration::from_secs_f64(seconds), attempts_max)),
+        Some(seconds) if seconds > 0.0 && seconds <= 1e8 => {
+            Ok((Duration::from_secs_f64(seconds), attempts_max))
+        }
         Some(_) => invalid("timeout_seconds", "expected more than 0 and at most 100000000".into()),
     }
 }

@@ -27,7 +27,13 @@ pub enum Stopped {
     TooLate,
 }
 
-pub fn stop_job(draft: &mut Draft<'_>, id: JobId, force: Force, by_run: bool, cause: &'static str) -> Stopped {
+pub fn stop_job(
+    draft: &mut Draft<'_>,
+    id: JobId,
+    force: Force,
+    by_run: bool,
+    cause: &'static str,
+) -> Stopped {
     let job: Job = draft.copy(&id);
     let mut attempt: Attempt = draft.copy(&AttemptKey { job: id, index: job.attempts });
     match attempt.state.get() {

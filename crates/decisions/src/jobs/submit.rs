@@ -75,9 +75,11 @@ impl SubmitJob {
     /// What the runner gets: the job's public id as its name, and the payload as it came.
     fn spec(&self) -> Result<Box<RawValue>, Refusal> {
         if let Some(key) = &self.key {
-            let fits = (1..=KEY_LENGTH_MAX).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic());
+            let fits =
+                (1..=KEY_LENGTH_MAX).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic());
             if !fits || key.contains('/') {
-                let problem = format!("expected 1 to {KEY_LENGTH_MAX} printable ASCII characters, no space, no `/`");
+                let problem =
+                    format!("expected 1 to {KEY_LENGTH_MAX} printable ASCII characters, no space, no `/`");
                 return Err(Refusal::InvalidInput { field: "job_id", problem });
             }
         }

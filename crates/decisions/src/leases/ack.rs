@@ -1,7 +1,7 @@
 //! AckLease: the runner accepts; the TTL and the job's own clock begin.
 
 use machines::{attempt, execution, lease};
-use wire::{LeaseHash, RunnerId};
+use wire::{LeaseKey, RunnerId};
 
 use crate::leases::fence::{execution_of, require_live};
 use crate::records::{Attempt, Execution, Job, Runner};
@@ -9,13 +9,13 @@ use crate::{Answer, Ask, Decide, Draft, Refusal};
 
 #[derive(Debug, Clone)]
 pub struct Ack {
-    pub lease: LeaseHash,
+    pub lease: LeaseKey,
     pub runner: RunnerId,
 }
 
 impl Decide for Ack {
     fn asks(&self, asks: &mut Vec<Ask>) {
-        asks.extend([Ask::Lease(self.lease), Ask::Runner(self.runner.clone())]);
+        asks.extend([Ask::Execution(self.lease.execution), Ask::Runner(self.runner.clone())]);
     }
 
     fn decide(&self, draft: &mut Draft<'_>) -> Result<Answer, Refusal> {

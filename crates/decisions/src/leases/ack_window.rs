@@ -2,10 +2,10 @@
 
 use machines::{attempt, execution, lease};
 
+use crate::Draft;
 use crate::draft::Hint;
 use crate::jobs::project;
 use crate::records::{Attempt, Execution, Job, Runner};
-use crate::Draft;
 
 const CAUSE: &str = "no AckLease in time";
 

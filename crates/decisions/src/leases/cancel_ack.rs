@@ -2,7 +2,7 @@
 
 use machines::{attempt, lease};
 use wire::runner::StaleReason;
-use wire::{LeaseHash, RunnerId};
+use wire::{LeaseKey, RunnerId};
 
 use crate::leases::complete::acknowledge_cancel;
 use crate::leases::fence::{execution_of, family_of, require_active, stale};
@@ -11,7 +11,7 @@ use crate::{Answer, Ask, Decide, Draft, Refusal};
 
 #[derive(Debug, Clone)]
 pub struct CancelAck {
-    pub lease: LeaseHash,
+    pub lease: LeaseKey,
     pub runner: RunnerId,
     pub summary: String,
     /// References, as JSON.
@@ -20,7 +20,7 @@ pub struct CancelAck {
 
 impl Decide for CancelAck {
     fn asks(&self, asks: &mut Vec<Ask>) {
-        asks.push(Ask::Lease(self.lease));
+        asks.push(Ask::Execution(self.lease.execution));
     }
 
     fn decide(&self, draft: &mut Draft<'_>) -> Result<Answer, Refusal> {

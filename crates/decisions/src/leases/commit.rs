@@ -2,7 +2,7 @@
 
 use machines::execution;
 use wire::runner::Effect;
-use wire::{LeaseHash, RunnerId};
+use wire::{LeaseKey, RunnerId};
 
 use crate::leases::fence::{execution_of, family_of, require_active};
 use crate::records::{EffectRow, Execution, Job};
@@ -11,7 +11,7 @@ use crate::{Answer, Ask, Decide, Draft, Refusal};
 
 #[derive(Debug, Clone)]
 pub struct Commit {
-    pub lease: LeaseHash,
+    pub lease: LeaseKey,
     pub runner: RunnerId,
     pub effects: Vec<Effect>,
 }
@@ -20,7 +20,7 @@ const EFFECTS_MAX: usize = 100;
 
 impl Decide for Commit {
     fn asks(&self, asks: &mut Vec<Ask>) {
-        asks.push(Ask::Lease(self.lease));
+        asks.push(Ask::Execution(self.lease.execution));
     }
 
     fn decide(&self, draft: &mut Draft<'_>) -> Result<Answer, Refusal> {

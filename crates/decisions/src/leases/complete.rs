@@ -3,7 +3,7 @@
 
 use machines::{attempt, execution, lease};
 use wire::runner::CompleteStatus;
-use wire::{LeaseHash, RunnerId};
+use wire::{LeaseKey, RunnerId};
 
 use crate::failures::classify;
 use crate::jobs::attempt_over;
@@ -15,7 +15,7 @@ use crate::{Answer, Ask, Decide, Draft, Refusal};
 
 #[derive(Debug, Clone)]
 pub struct Complete {
-    pub lease: LeaseHash,
+    pub lease: LeaseKey,
     pub runner: RunnerId,
     pub status: CompleteStatus,
     pub exit_code: i32,
@@ -26,7 +26,7 @@ pub struct Complete {
 
 impl Decide for Complete {
     fn asks(&self, asks: &mut Vec<Ask>) {
-        asks.push(Ask::Lease(self.lease));
+        asks.push(Ask::Execution(self.lease.execution));
     }
 
     fn decide(&self, draft: &mut Draft<'_>) -> Result<Answer, Refusal> {
@@ -81,7 +81,12 @@ impl Complete {
 }
 
 /// The runner has stopped, whichever message said so.
-pub fn acknowledge_cancel(draft: &mut Draft<'_>, mut execution: Execution, mut attempt: Attempt, by_run: bool) {
+pub fn acknowledge_cancel(
+    draft: &mut Draft<'_>,
+    mut execution: Execution,
+    mut attempt: Attempt,
+    by_run: bool,
+) {
     if attempt.state.get() != attempt::State::CancelRequested {
         draft.advance(&mut attempt, attempt::Event::RequestCancel, "the run was cancelled");
     }

@@ -26,7 +26,8 @@ pub fn expire(draft: &mut Draft<'_>, mut execution: Execution, mut attempt: Atte
     let verdict = if effect_once {
         Verdict {
             class: FailureClass::Ambiguous,
-            because: "the runner was lost, and the job's effect, which may happen once, may have happened".into(),
+            because: "the runner was lost, and the job's effect, which may happen once, may have happened"
+                .into(),
         }
     } else if attempt.lost_leases <= draft.policy.lost_leases_max {
         draft.advance(&mut attempt, attempt::Event::LoseLease, CAUSE);

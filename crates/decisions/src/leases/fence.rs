@@ -2,16 +2,16 @@
 
 use machines::lease;
 use wire::runner::StaleReason;
-use wire::{LeaseHash, RunnerId, Time};
+use wire::{LeaseKey, RunnerId, Time};
 
 use crate::records::{Attempt, Execution, Run};
 use crate::{Draft, Refusal};
 
 /// The execution under a lease, for the runner it was granted to. Anyone else's message is as good as unknown.
-pub fn execution_of(draft: &Draft<'_>, lease: LeaseHash, runner: &RunnerId) -> Result<Execution, Refusal> {
-    let execution = draft.book().leases.get(&lease).and_then(|id| draft.get::<Execution>(id));
+pub fn execution_of(draft: &Draft<'_>, lease: LeaseKey, runner: &RunnerId) -> Result<Execution, Refusal> {
+    let execution: Option<&Execution> = draft.get(&lease.execution);
     let execution = execution.ok_or(stale(StaleReason::LeaseUnknown))?;
-    if execution.runner != *runner {
+    if execution.lease_hash != lease.hash || execution.runner != *runner {
         return Err(stale(StaleReason::LeaseUnknown)); // a capability belongs to whom it was given
     }
     Ok(execution.clone())
@@ -45,10 +45,7 @@ pub struct Family {
 }
 
 pub fn family_of(draft: &Draft<'_>, execution: &Execution) -> Family {
-    Family {
-        attempt: draft.copy(&execution.attempt),
-        run: execution.run.map(|run| draft.copy(&run)),
-    }
+    Family { attempt: draft.copy(&execution.attempt), run: execution.run.map(|run| draft.copy(&run)) }
 }
 
 impl Family {

@@ -2,7 +2,7 @@
 
 use machines::attempt;
 use wire::runner::Phase;
-use wire::{LeaseHash, RunnerId, Time};
+use wire::{LeaseKey, RunnerId, Time};
 
 use crate::jobs::{Force, stop_job};
 use crate::leases::fence::{execution_of, family_of, require_active};
@@ -11,14 +11,14 @@ use crate::{Answer, Ask, Decide, Draft, Refusal};
 
 #[derive(Debug, Clone)]
 pub struct Heartbeat {
-    pub lease: LeaseHash,
+    pub lease: LeaseKey,
     pub runner: RunnerId,
     pub phase: Option<Phase>,
 }
 
 impl Decide for Heartbeat {
     fn asks(&self, asks: &mut Vec<Ask>) {
-        asks.push(Ask::Lease(self.lease));
+        asks.push(Ask::Execution(self.lease.execution));
     }
 
     fn decide(&self, draft: &mut Draft<'_>) -> Result<Answer, Refusal> {

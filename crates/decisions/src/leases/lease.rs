@@ -58,7 +58,8 @@ impl Lease {
         let barred_until = known.and_then(|runner| runner.barred_until).filter(|until| *until > now);
         if known.is_none_or(|runner| now.since(runner.last_seen_at) >= draft.policy.last_seen_step) {
             let runner = known.cloned();
-            let fresh = Runner { id: self.runner.clone(), acks_missed: 0, barred_until: None, last_seen_at: now };
+            let fresh =
+                Runner { id: self.runner.clone(), acks_missed: 0, barred_until: None, last_seen_at: now };
             draft.put(Runner { last_seen_at: now, ..runner.unwrap_or(fresh) });
         }
         barred_until

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use machines::Owner;
+use wire::ids::IdText;
 use wire::{ExecId, JobId, MessageId, RunId, TenantId, Time};
 
 use crate::records::attempt::AttemptKey;
@@ -20,10 +21,12 @@ pub enum Entity {
 
 impl Entity {
     /// What the event is filed under, so that one look finds all that concerns a job.
-    pub fn root(&self) -> String {
+    pub fn root(&self) -> IdText {
         match self {
-            Entity::Attempt(AttemptKey { job, .. }) | Entity::Execution(_, job) => job.to_string(),
-            Entity::Tenant(_) | Entity::Run(_) | Entity::Delivery(_) => self.to_string(),
+            Entity::Attempt(AttemptKey { job, .. }) | Entity::Execution(_, job) => job.text(),
+            Entity::Tenant(id) => id.text(),
+            Entity::Run(id) => id.text(),
+            Entity::Delivery(id) => id.text(),
         }
     }
 }

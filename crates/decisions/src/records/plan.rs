@@ -67,7 +67,8 @@ pub fn check(jobs: &[PlanJob], jobs_max: usize) -> Result<(), Refusal> {
 
 /// Takes away what nothing holds back, again and again; what stays waits for itself.
 fn refuse_cycles(jobs: &[PlanJob]) -> Result<(), Refusal> {
-    let mut waits: BTreeMap<&str, usize> = jobs.iter().map(|job| (job.name.as_str(), job.needs.len())).collect();
+    let mut waits: BTreeMap<&str, usize> =
+        jobs.iter().map(|job| (job.name.as_str(), job.needs.len())).collect();
     let mut dependents: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for job in jobs {
         for need in &job.needs {

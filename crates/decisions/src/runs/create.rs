@@ -61,7 +61,8 @@ impl Decide for CreateRun {
 impl CreateRun {
     /// A repeat of this very command, or another trigger under the same key.
     fn known(&self, draft: &Draft<'_>) -> Option<RunId> {
-        let by_key = self.trigger_key.clone().and_then(|key| draft.book().triggers.get(&(self.tenant, key)).copied());
+        let by_key =
+            self.trigger_key.clone().and_then(|key| draft.book().triggers.get(&(self.tenant, key)).copied());
         by_key.or_else(|| draft.get::<Run>(&self.id).map(|run| run.id))
     }
 

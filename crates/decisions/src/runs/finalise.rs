@@ -45,7 +45,9 @@ pub fn finalise(draft: &mut Draft<'_>, run: Run) {
         run::State::CancelRequested if failed => {
             end_run(draft, run, run::Event::RequiredJobFailed, "a required job had failed before the cancel")
         }
-        run::State::CancelRequested => end_run(draft, run, run::Event::FinishCancel, "no job is active any more"),
+        run::State::CancelRequested => {
+            end_run(draft, run, run::Event::FinishCancel, "no job is active any more")
+        }
         run::State::Created
         | run::State::Planning
         | run::State::PlanFailed

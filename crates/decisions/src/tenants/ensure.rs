@@ -26,7 +26,8 @@ impl Decide for EnsureTenant {
         }
         let label = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         if !(1..=NAME_LENGTH_MAX).contains(&self.name.len()) || !self.name.bytes().all(label) {
-            let problem = format!("a tenant's name has 1 to {NAME_LENGTH_MAX} of the characters a-z, 0-9 and -");
+            let problem =
+                format!("a tenant's name has 1 to {NAME_LENGTH_MAX} of the characters a-z, 0-9 and -");
             return Err(Refusal::InvalidInput { field: "name", problem });
         }
         let mut tenant = Tenant {

@@ -93,7 +93,7 @@ CREATE TABLE jobs (
     spec_digest     bytea       NOT NULL,
     created_at      timestamptz NOT NULL,
     updated_at      timestamptz NOT NULL
-) WITH (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
 CREATE UNIQUE INDEX jobs_key ON jobs (tenant_id, job_key) WHERE job_key IS NOT NULL;
 CREATE INDEX jobs_run ON jobs (run_id, id) WHERE run_id IS NOT NULL;
 CREATE INDEX jobs_releasing ON jobs (id) WHERE releasing;
@@ -124,7 +124,7 @@ CREATE TABLE attempts (
     updated_at     timestamptz NOT NULL,
     finished_at    timestamptz,
     PRIMARY KEY (job_id, attempt)
-) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
 
 -- The queues: exactly the attempts in QUEUED, in the order they are leased. Rows come and go, so the dead ones at a
 -- queue's head are cleared away early and without pauses: every lease would walk over them.
@@ -165,8 +165,7 @@ CREATE TABLE executions (
     is_live      boolean     NOT NULL GENERATED ALWAYS AS (lease_state IN ('GRANTED', 'ACTIVE')) STORED,
     has_committed boolean    NOT NULL GENERATED ALWAYS AS (status IN ('COMMITTED', 'DONE')) STORED,
     FOREIGN KEY (job_id, attempt) REFERENCES attempts (job_id, attempt)
-) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
-CREATE UNIQUE INDEX executions_lease ON executions (lease_hash);
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
 -- One live lease per attempt, and at most one commit per job, ever.
 CREATE UNIQUE INDEX executions_live ON executions (job_id, attempt) WHERE is_live;
 CREATE UNIQUE INDEX executions_committed ON executions (job_id) WHERE has_committed;

@@ -1,14 +1,16 @@
 //! One connection, its settings and its prepared statements.
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::Mutex;
 
+use futures_util::TryStreamExt;
 use futures_util::future::try_join_all;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Error, NoTls, Row, Statement};
+use tokio_postgres::{Client, Error, NoTls, Statement};
 
 use crate::postgres::address::Address;
-use crate::postgres::round::{Failed, Round};
+use crate::postgres::round::{Answer, Failed, Param, Round};
 
 /// Every statement of ours goes by keys, from a list of them into an index, whatever the tables' sizes. A plan made
 /// while a table was empty must not become a scan of all its rows when it is full, and planning each time costs more
@@ -55,16 +57,25 @@ impl Connection {
 
     /// Sends all statements of the round at once and returns their rows. The server executes them in order; after one
     /// that failed, those behind it had no effect, provided that they are in one transaction.
-    pub async fn run(&self, round: Round<'_>) -> Result<Vec<Vec<Row>>, Failed> {
+    pub async fn run(&self, round: Round<'_>) -> Result<Vec<Answer>, Failed> {
         let texts = round.texts();
         // Prepared beforehand, all of them: one that had to be prepared within the round would be overtaken.
         let statements = self.prepare(&texts).await.map_err(Failed::before_sending)?;
         let answers = statements.iter().zip(round.params()).enumerate().map(|(at, (statement, params))| {
-            let params: Vec<&(dyn ToSql + Sync)> = params.iter().map(|param| &**param as _).collect();
             // Requests go out in the order in which their futures are first polled: that of this list.
-            async move { self.client.query(statement, &params).await.map_err(|error| Failed { at: Some(at), error }) }
+            async move { self.send(statement, params).await.map_err(|error| Failed { at: Some(at), error }) }
         });
         try_join_all(answers).await
+    }
+
+    async fn send(&self, statement: &Statement, params: &[Param<'_>]) -> Result<Answer, Error> {
+        let params = params.iter().map(|param| &**param as &(dyn ToSql + Sync));
+        let mut stream = pin!(self.client.query_raw(statement, params).await?);
+        let mut rows = Vec::new();
+        while let Some(row) = stream.try_next().await? {
+            rows.push(row);
+        }
+        Ok(Answer { rows, affected: stream.rows_affected().unwrap_or(0) })
     }
 
     async fn prepare(&self, texts: &[&'static str]) -> Result<Vec<Statement>, Error> {

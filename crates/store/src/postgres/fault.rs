@@ -42,12 +42,16 @@ fn classify(refused: &DbError) -> StoreError {
     let text = describe(refused);
     match refused.code() {
         &SqlState::T_R_SERIALIZATION_FAILURE | &SqlState::T_R_DEADLOCK_DETECTED => StoreError::Conflict(text),
-        &SqlState::UNIQUE_VIOLATION if refused.constraint().is_some_and(|it| TAKEN_BY_OTHERS.contains(&it)) => {
+        &SqlState::UNIQUE_VIOLATION
+            if refused.constraint().is_some_and(|it| TAKEN_BY_OTHERS.contains(&it)) =>
+        {
             StoreError::Conflict(text)
         }
         // 23: a constraint. 22: a value that cannot be stored, such as a zero byte in a text. 54: one that is too big,
         // such as a long key. All of them lie in a record, so the batch without that record will pass.
-        code if ["22", "23", "54"].iter().any(|class| code.code().starts_with(class)) => StoreError::Violation(text),
+        code if ["22", "23", "54"].iter().any(|class| code.code().starts_with(class)) => {
+            StoreError::Violation(text)
+        }
         _ => StoreError::Unavailable(text),
     }
 }

@@ -19,25 +19,33 @@ use crate::postgres::tables::{record, selected};
 
 static JOB: LazyLock<String> =
     LazyLock::new(|| format!("SELECT {} FROM jobs t WHERE id = $1", selected::<Job>("t")));
-static JOBS_AFTER: LazyLock<String> =
-    LazyLock::new(|| format!("SELECT {} FROM jobs t WHERE id > $1 ORDER BY id LIMIT $2", selected::<Job>("t")));
+static JOBS_AFTER: LazyLock<String> = LazyLock::new(|| {
+    format!("SELECT {} FROM jobs t WHERE id > $1 ORDER BY id LIMIT $2", selected::<Job>("t"))
+});
 static ATTEMPTS: LazyLock<String> = LazyLock::new(|| {
-    format!("SELECT {} FROM attempts t WHERE job_id = ANY ($1::text[]) ORDER BY attempt", selected::<Attempt>("t"))
+    format!(
+        "SELECT {} FROM attempts t WHERE job_id = ANY ($1::text[]) ORDER BY attempt",
+        selected::<Attempt>("t")
+    )
 });
 static EXECUTIONS: LazyLock<String> = LazyLock::new(|| {
-    format!("SELECT {} FROM executions t WHERE job_id = ANY ($1::text[]) ORDER BY token", selected::<Execution>("t"))
+    format!(
+        "SELECT {} FROM executions t WHERE job_id = ANY ($1::text[]) ORDER BY token",
+        selected::<Execution>("t")
+    )
 });
 /// By job and not by queue, to find an entry in the wrong queue too; that costs a walk over the table, once per page.
-static READY: LazyLock<String> =
-    LazyLock::new(|| format!("SELECT {READY_COLUMNS} FROM ready WHERE job_id = ANY ($1::text[]) ORDER BY {READY_COLUMNS}"));
-const EFFECTS: &str =
-    "SELECT job_id, position, exec_id, kind, body FROM effects WHERE job_id = ANY ($1::text[]) ORDER BY position";
+static READY: LazyLock<String> = LazyLock::new(|| {
+    format!("SELECT {READY_COLUMNS} FROM ready WHERE job_id = ANY ($1::text[]) ORDER BY {READY_COLUMNS}")
+});
+const EFFECTS: &str = "SELECT job_id, position, exec_id, kind, body FROM effects WHERE job_id = ANY ($1::text[]) ORDER BY position";
 const EVENTS: &str = "
     SELECT root, seq, at, machine, entity, from_state, event, to_state, owner, cause FROM events
     WHERE root = ANY ($1::text[]) ORDER BY seq";
 
-static RUNS_AFTER: LazyLock<String> =
-    LazyLock::new(|| format!("SELECT {} FROM runs t WHERE id > $1 ORDER BY id LIMIT $2", selected::<Run>("t")));
+static RUNS_AFTER: LazyLock<String> = LazyLock::new(|| {
+    format!("SELECT {} FROM runs t WHERE id > $1 ORDER BY id LIMIT $2", selected::<Run>("t"))
+});
 static JOBS_OF_RUNS: LazyLock<String> = LazyLock::new(|| {
     format!("SELECT {} FROM jobs t WHERE run_id = ANY ($1::text[]) ORDER BY id", selected::<Job>("t"))
 });
@@ -113,7 +121,7 @@ async fn page(reader: &Lent, sql: &'static str, params: Vec<Param<'static>>) -> 
     round.push(BEGIN_READING, vec![]);
     round.push(sql, params);
     let answers = reader.connection.run(round).await.map_err(|failed| fault::not_written(&failed.error))?;
-    Ok(answers.into_iter().flatten().collect())
+    Ok(answers.into_iter().flat_map(|answer| answer.rows).collect())
 }
 
 /// Reads what is filed under the page's keys, and ends the snapshot.
@@ -127,10 +135,10 @@ async fn filed<const N: usize>(
         round.push(sql, vec![Box::new(keys)]);
     }
     round.push(COMMIT, vec![]);
-    let mut answers = reader.connection.run(round).await.map_err(|failed| fault::not_written(&failed.error))?;
+    let answers = reader.connection.run(round).await.map_err(|failed| fault::not_written(&failed.error))?;
     reader.give_back();
-    answers.truncate(N);
-    Ok(answers.try_into().expect("a round has an answer for each statement"))
+    let rows: Vec<Vec<Row>> = answers.into_iter().take(N).map(|answer| answer.rows).collect();
+    Ok(rows.try_into().expect("a round has an answer for each statement"))
 }
 
 fn grouped<K: Ord, T>(

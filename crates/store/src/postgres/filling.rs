@@ -54,7 +54,6 @@ impl Filling {
         self.members.insert(Member { job: execution.job(), own_attempt, execution: Some(execution.id) });
         self.runs.extend(execution.run);
         self.runners.insert(execution.runner.clone());
-        self.book.leases.insert(execution.lease_hash, execution.id);
         self.versions.bring(&mut self.book, (version, execution));
         Ok(())
     }
@@ -151,7 +150,6 @@ impl Filling {
             return Ok(());
         }
         let (version, execution): (_, Execution) = seen(cells)?;
-        self.book.leases.insert(execution.lease_hash, execution.id);
         self.versions.bring(&mut self.book, (version, execution));
         Ok(())
     }

@@ -77,10 +77,14 @@ async fn ask(
     }
     let answers = reader.connection.run(round).await.map_err(|failed| fault::not_written(&failed.error))?;
     reader.give_back();
-    Ok(answers)
+    Ok(answers.into_iter().map(|answer| answer.rows).collect())
 }
 
-async fn ask_one(readers: &Pool, sql: &'static str, params: Vec<Param<'static>>) -> Result<Vec<Row>, StoreError> {
+async fn ask_one(
+    readers: &Pool,
+    sql: &'static str,
+    params: Vec<Param<'static>>,
+) -> Result<Vec<Row>, StoreError> {
     let answers = ask(readers, vec![(sql, params)]).await?;
     Ok(answers.into_iter().flatten().collect())
 }

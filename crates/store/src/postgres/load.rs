@@ -43,7 +43,8 @@ pub async fn load(writers: &Pool, readers: &Pool, asks: &[Ask]) -> Result<Loaded
     let questions = what_families_belong_to(&filling);
     answer(&reader, &mut filling, questions).await?;
     reader.give_back();
-    let now = filling.now.ok_or_else(|| StoreError::Unavailable("the server does not tell the time".into()))?;
+    let now =
+        filling.now.ok_or_else(|| StoreError::Unavailable("the server does not tell the time".into()))?;
     Ok(Loaded { book: filling.book, now, session: Session { writer, versions: filling.versions } })
 }
 
@@ -62,8 +63,8 @@ async fn answer(reader: &Lent, filling: &mut Filling, questions: Vec<Question>) 
         takers.push(take);
     }
     let answers = reader.connection.run(round).await.map_err(|failed| fault::not_written(&failed.error))?;
-    for (take, rows) in takers.into_iter().zip(answers) {
-        rows.iter().try_for_each(|row| take(filling, &mut Cells::of(row)))?;
+    for (take, answer) in takers.into_iter().zip(answers) {
+        answer.rows.iter().try_for_each(|row| take(filling, &mut Cells::of(row)))?;
     }
     Ok(())
 }
@@ -85,10 +86,8 @@ fn what_is_named(filling: &mut Filling, wanted: Wanted, candidates: BTreeSet<Rea
         Question { sql: BEGIN_READING, params: vec![], take: Filling::nothing },
         Question { sql: sql::CLOCK, params: vec![], take: Filling::clock },
     ];
-    let hashes: Vec<Vec<u8>> = wanted.leases.iter().map(|hash| hash.as_bytes().to_vec()).collect();
     let (job_tenants, job_keys) = tenants_and_keys(wanted.job_keys);
     let (trigger_tenants, trigger_keys) = tenants_and_keys(wanted.triggers);
-    ask!(asked, &sql::EXECUTIONS_BY_HASH, execution, hashes);
     ask!(asked, &sql::EXECUTIONS_BY_ID, execution, texts(&wanted.executions));
     ask!(asked, sql::JOBS_BY_KEY, job_key, job_tenants, job_keys);
     ask!(asked, &sql::RUNS_BY_TRIGGER, trigger, trigger_tenants, trigger_keys);

@@ -9,12 +9,14 @@
 //! Start at `load.rs`, then `save.rs`.
 
 mod address;
+mod changes;
 mod columns;
 mod connect;
 mod fault;
 mod files;
 mod filling;
 mod finders;
+mod inserts;
 mod load;
 mod open;
 mod pool;
@@ -26,7 +28,6 @@ mod rows;
 mod save;
 mod tables;
 mod wanted;
-mod writes;
 
 use decisions::doctor::{JobFile, RunFile};
 use decisions::records::{Delivery, Event, Queue, Run, Tenant};

@@ -22,8 +22,18 @@ const MIGRATION_LOCK: i64 = 0x64_65_6c_74_61_63_69;
 const MIGRATION_WAIT: &str = "SET lock_timeout = '300s'";
 
 /// Some of our tables, at least one from each migration: what shows that a database is, or is not, ours.
-const TABLES: &[&str] =
-    &["tenants", "queues", "runs", "jobs", "attempts", "ready", "executions", "deliveries", "events", "event_head"];
+const TABLES: &[&str] = &[
+    "tenants",
+    "queues",
+    "runs",
+    "jobs",
+    "attempts",
+    "ready",
+    "executions",
+    "deliveries",
+    "events",
+    "event_head",
+];
 
 /// Brings the schema up to date. Each migration is a transaction of its own, with its line in the history, so a kill in
 /// the middle leaves the version before.
@@ -38,7 +48,9 @@ pub async fn migrate(address: &Address) -> Result<(), OpenError> {
     }
     match embedded::migrations::runner().run_async(&mut client).await {
         Ok(_) => Ok(()),
-        Err(_) if client.is_closed() => Err(OpenError::Unreachable(format!("{address}: lost while migrating"))),
+        Err(_) if client.is_closed() => {
+            Err(OpenError::Unreachable(format!("{address}: lost while migrating")))
+        }
         Err(error) => Err(OpenError::Corrupt(format!("its schema cannot be brought up to date: {error}"))),
     }
 }
@@ -86,7 +98,10 @@ async fn schema(client: &Client, address: &Address) -> Result<Schema, OpenError>
         return Err(OpenError::Newer { found: found.into(), known: known.into() });
     }
     if let Some(stranger) = history.iter().find(|entry| !entry.is_ours()) {
-        return Err(OpenError::Corrupt(format!("version {} of its schema is not the one we know", stranger.version)));
+        return Err(OpenError::Corrupt(format!(
+            "version {} of its schema is not the one we know",
+            stranger.version
+        )));
     }
     match TABLES.iter().find(|table| !tables.iter().any(|found| found == *table)) {
         _ if found == 0 && tables.is_empty() => Ok(Schema::None),
@@ -130,7 +145,10 @@ async fn history(client: &Client, address: &Address) -> Result<Vec<Entry>, OpenE
         Ok(rows) => rows,
         Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => return Ok(Vec::new()),
         Err(error) if error.code().is_some() => {
-            return Err(OpenError::Corrupt(format!("its history cannot be read: {}", address.explain(&error))));
+            return Err(OpenError::Corrupt(format!(
+                "its history cannot be read: {}",
+                address.explain(&error)
+            )));
         }
         Err(error) => return Err(OpenError::Unreachable(address.explain(&error))),
     };
@@ -148,7 +166,8 @@ async fn history(client: &Client, address: &Address) -> Result<Vec<Entry>, OpenE
 
 /// Which of [`TABLES`] there are.
 async fn tables(client: &Client, address: &Address) -> Result<Vec<String>, OpenError> {
-    let sql = "SELECT tablename::text FROM pg_tables WHERE schemaname = current_schema() AND tablename = ANY ($1)
+    let sql =
+        "SELECT tablename::text FROM pg_tables WHERE schemaname = current_schema() AND tablename = ANY ($1)
                ORDER BY tablename";
     let rows = client.query(sql, &[&TABLES]).await;
     let rows = rows.map_err(|error| OpenError::Unreachable(address.explain(&error)))?;

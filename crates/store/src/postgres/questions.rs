@@ -8,7 +8,6 @@ use crate::postgres::tables::{Table, selected};
 
 pub const CLOCK: &str = "SELECT clock_timestamp()";
 
-pub static EXECUTIONS_BY_HASH: LazyLock<String> = LazyLock::new(|| by::<Execution>("lease_hash", "bytea"));
 pub static EXECUTIONS_BY_ID: LazyLock<String> = LazyLock::new(|| by::<Execution>("id", "text"));
 pub static TENANTS_BY_ID: LazyLock<String> = LazyLock::new(|| by::<Tenant>("id", "text"));
 pub static TENANTS_BY_NAME: LazyLock<String> = LazyLock::new(|| by::<Tenant>("name", "text"));

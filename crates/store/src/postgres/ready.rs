@@ -6,8 +6,8 @@ use decisions::records::{QueueId, ReadyKey};
 
 use crate::StoreError;
 use crate::postgres::fault;
-use crate::postgres::pool::Pool;
 use crate::postgres::pool::Lent;
+use crate::postgres::pool::Pool;
 use crate::postgres::round::{BEGIN, Round};
 use crate::postgres::rows::{Cells, read_ready};
 use crate::postgres::wanted::ReadyAsk;
@@ -33,7 +33,7 @@ pub async fn pick(writers: &Pool, asks: &[ReadyAsk]) -> Result<(Lent, BTreeSet<R
     round.push(BEGIN, vec![]);
     round.push(PICK, vec![Box::new(queues), Box::new(counts)]);
     let answers = lent.connection.run(round).await.map_err(|failed| fault::not_written(&failed.error))?;
-    let rows = answers.into_iter().flatten();
+    let rows = answers.into_iter().flat_map(|answer| answer.rows);
     let locked: Vec<ReadyKey> = rows.map(|row| read_ready(&mut Cells::of(&row))).collect::<Result<_, _>>()?;
     Ok((lent, best(asks, &locked)))
 }
@@ -59,7 +59,10 @@ fn best(asks: &[ReadyAsk], locked: &[ReadyKey]) -> BTreeSet<ReadyKey> {
         let mut of_queues: Vec<&ReadyKey> = locked.iter().filter(|key| queues.contains(&key.queue)).collect();
         of_queues.sort_by_key(|key| (key.rank, key.since, key.attempt));
         let mut entered = BTreeSet::new();
-        let chosen = of_queues.into_iter().enumerate().filter(|(place, key)| entered.insert(key.queue) || *place < total);
+        let chosen = of_queues
+            .into_iter()
+            .enumerate()
+            .filter(|(place, key)| entered.insert(key.queue) || *place < total);
         best.extend(chosen.map(|(_, key)| *key));
     }
     best

@@ -1,7 +1,7 @@
 //! A round: statements that are sent together, so that they cost one trip to the server.
 
-use tokio_postgres::Error;
 use tokio_postgres::types::ToSql;
+use tokio_postgres::{Error, Row};
 
 /// One parameter: mostly an array, with an element per row.
 pub type Param<'a> = Box<dyn ToSql + Sync + Send + 'a>;
@@ -25,6 +25,13 @@ impl<'a> Round<'a> {
     pub fn params(&self) -> impl Iterator<Item = &[Param<'a>]> {
         self.0.iter().map(|(_, params)| params.as_slice())
     }
+}
+
+/// What the server says to one statement.
+pub struct Answer {
+    pub rows: Vec<Row>,
+    /// How many rows were written, or selected.
+    pub affected: u64,
 }
 
 /// A round that failed.

@@ -39,7 +39,8 @@ impl<'r> Cells<'r> {
 
     /// The next cell is null.
     pub fn is_null(&self) -> Result<bool, StoreError> {
-        let bytes: Option<Bytes> = self.row.try_get(self.at).map_err(|error| self.damaged(&error.to_string()))?;
+        let bytes: Option<Bytes> =
+            self.row.try_get(self.at).map_err(|error| self.damaged(&error.to_string()))?;
         Ok(bytes.is_none())
     }
 
@@ -178,6 +179,13 @@ impl Cell for AttemptKey {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Version(u32);
 
+impl Version {
+    /// As a statement compares it: PostgreSQL takes the same bits as an integer.
+    pub fn bits(self) -> i32 {
+        self.0.cast_signed()
+    }
+}
+
 impl<'r> FromSql<'r> for Version {
     fn from_sql(_: &Type, bytes: &'r [u8]) -> Result<Version, Box<dyn Error + Sync + Send>> {
         Ok(Version(u32::from_be_bytes(bytes.try_into()?)))
@@ -204,12 +212,7 @@ impl<'r> FromSql<'r> for Bytes {
 pub const READY_COLUMNS: &str = "queue_id, rank, since, job_id, attempt";
 
 pub fn read_ready(cells: &mut Cells<'_>) -> Result<ReadyKey, StoreError> {
-    Ok(ReadyKey {
-        queue: cells.next()?,
-        rank: cells.next()?,
-        since: cells.next()?,
-        attempt: cells.next()?,
-    })
+    Ok(ReadyKey { queue: cells.next()?, rank: cells.next()?, since: cells.next()?, attempt: cells.next()? })
 }
 
 pub fn read_effect(cells: &mut Cells<'_>) -> Result<EffectRow, StoreError> {
@@ -259,5 +262,7 @@ pub fn complete_status(status: CompleteStatus) -> &'static str {
 }
 
 fn parse_complete_status(text: &str) -> Option<CompleteStatus> {
-    [CompleteStatus::Succeeded, CompleteStatus::Failed].into_iter().find(|status| complete_status(*status) == text)
+    [CompleteStatus::Succeeded, CompleteStatus::Failed]
+        .into_iter()
+        .find(|status| complete_status(*status) == text)
 }

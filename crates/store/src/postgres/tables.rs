@@ -85,6 +85,7 @@ pub(super) use table;
 /// The statements of one table.
 pub struct Sql {
     pub insert: String,
+    /// Changes the rows that still have the version given, in the order given.
     pub update: String,
     /// Locks rows that will be written, or only read, and returns their versions; both in key order.
     pub lock_for_writing: String,
@@ -96,7 +97,8 @@ impl Sql {
         let table = R::NAME;
         let all = list::<R>(|_| true, |column| column.name.into());
         let changed = list::<R>(|kind| kind != Kind::Fixed, |column| column.name.into());
-        let assigned = list::<R>(|kind| kind == Kind::Moving, |Column { name, .. }| format!("{name} = u.{name}"));
+        let assigned =
+            list::<R>(|kind| kind == Kind::Moving, |Column { name, .. }| format!("{name} = u.{name}"));
         let keys = list::<R>(|kind| kind == Kind::Key, |column| column.name.into());
         let ordered = list::<R>(|kind| kind == Kind::Key, |Column { name, .. }| format!("t.{name}"));
         let same = on_key::<R>("u");
@@ -107,8 +109,10 @@ impl Sql {
         Sql {
             insert: format!("INSERT INTO {table} ({all}) SELECT * FROM unnest({})", unnested::<R>(|_| true)),
             update: format!(
-                "UPDATE {table} AS t SET {assigned} FROM unnest({}) AS u ({changed}) WHERE {same}",
+                "UPDATE {table} AS t SET {assigned} FROM unnest({}, ${}::integer[]) AS u ({changed}, version)
+                 WHERE {same} AND t.xmin = u.version",
                 unnested::<R>(|kind| kind != Kind::Fixed),
+                R::COLUMNS.iter().filter(|column| column.kind != Kind::Fixed).count() + 1,
             ),
             lock_for_writing: format!("{lock} FOR NO KEY UPDATE OF t"),
             lock_for_reading: format!("{lock} FOR SHARE OF t"),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use decisions::Ask;
 use decisions::records::QueueId;
-use wire::{ExecId, JobId, LeaseHash, MessageId, RunId, RunnerId, TenantId};
+use wire::{ExecId, JobId, MessageId, RunId, RunnerId, TenantId};
 
 #[derive(Default)]
 pub struct Wanted {
@@ -19,7 +19,6 @@ pub struct Wanted {
     pub job_keys: BTreeSet<(TenantId, String)>,
     pub releases: BTreeSet<JobId>,
     pub specs: BTreeSet<JobId>,
-    pub leases: BTreeSet<LeaseHash>,
     pub executions: BTreeSet<ExecId>,
     pub runners: BTreeSet<RunnerId>,
     pub deliveries: BTreeSet<MessageId>,
@@ -49,7 +48,6 @@ impl Wanted {
             Ask::Plan(id) => drop(self.plans.insert(*id)),
             Ask::Succeeded(id) => drop(self.succeeded.insert(*id)),
             Ask::Family(id) => drop(self.jobs.insert(*id)),
-            Ask::Lease(hash) => drop(self.leases.insert(*hash)),
             Ask::Execution(id) => drop(self.executions.insert(*id)),
             Ask::Runner(id) => drop(self.runners.insert(id.clone())),
             Ask::Trigger(tenant, key) => drop(self.triggers.insert((*tenant, key.clone()))),

@@ -48,7 +48,8 @@ pub fn due(connection: &Connection, now: Time, limit: usize) -> rusqlite::Result
     let (now, limit) = (now.as_micros(), limit as i64);
     let executions = "SELECT id FROM executions WHERE due_at <= ?1 ORDER BY due_at, id LIMIT ?2";
     let runs = "SELECT id FROM runs WHERE due_at <= ?1 ORDER BY due_at, id LIMIT ?2";
-    let claims = "SELECT id FROM deliveries WHERE due_at <= ?1 AND state = 'delivering' ORDER BY due_at, id LIMIT ?2";
+    let claims =
+        "SELECT id FROM deliveries WHERE due_at <= ?1 AND state = 'delivering' ORDER BY due_at, id LIMIT ?2";
     let sweeps = "SELECT id FROM runs WHERE sweep IS NOT NULL ORDER BY id LIMIT ?1";
     let releases = "SELECT id FROM jobs WHERE releasing ORDER BY id LIMIT ?1";
     Ok(Due {
@@ -60,7 +61,11 @@ pub fn due(connection: &Connection, now: Time, limit: usize) -> rusqlite::Result
     })
 }
 
-pub fn deliveries_ready(connection: &Connection, now: Time, limit: usize) -> rusqlite::Result<Vec<MessageId>> {
+pub fn deliveries_ready(
+    connection: &Connection,
+    now: Time,
+    limit: usize,
+) -> rusqlite::Result<Vec<MessageId>> {
     let sql = "SELECT id FROM deliveries WHERE due_at <= ?1 AND state IN ('pending', 'retry_wait') \
                ORDER BY due_at, id LIMIT ?2";
     rows::all(connection, sql, (now.as_micros(), limit as i64), rows::read_id)
@@ -99,13 +104,15 @@ fn file_of_job(connection: &Connection, job: Job) -> rusqlite::Result<JobFile> {
     let attempts = [rows::ATTEMPT, " WHERE job_id = ?1 ORDER BY attempt"].concat();
     let attempts = rows::all(connection, &attempts, [id.as_str()], rows::read_attempt)?;
     let executions = [rows::EXECUTION, " WHERE job_id = ?1 ORDER BY token"].concat();
-    let effects = "SELECT job_id, position, exec_id, kind, body FROM effects WHERE job_id = ?1 ORDER BY position";
+    let effects =
+        "SELECT job_id, position, exec_id, kind, body FROM effects WHERE job_id = ?1 ORDER BY position";
     // The queue's key begins with what an attempt knows of its place; an entry elsewhere shows in the count below.
     let ready = [rows::READY, " WHERE queue_id = ?1 AND rank = ?2 AND since = ?3 AND job_id = ?4"].concat();
     let mut places = Vec::new();
     for attempt in &attempts {
         let attempt: &decisions::records::Attempt = attempt;
-        let place = params![attempt.queue.0, -i64::from(attempt.priority), attempt.since.as_micros(), id.as_str()];
+        let place =
+            params![attempt.queue.0, -i64::from(attempt.priority), attempt.since.as_micros(), id.as_str()];
         for key in rows::all(connection, &ready, place, rows::read_ready)? {
             if !places.contains(&key) {
                 places.push(key);
@@ -138,7 +145,8 @@ pub fn run_files_after(
 fn file_of_run(connection: &Connection, run: Run) -> rusqlite::Result<RunFile> {
     let id = run.id.text();
     let jobs = [rows::JOB, " WHERE run_id = ?1 ORDER BY id"].concat();
-    let open = "SELECT count(*) FROM deliveries WHERE reports = ?1 AND state NOT IN ('delivered', 'dead_letter')";
+    let open =
+        "SELECT count(*) FROM deliveries WHERE reports = ?1 AND state NOT IN ('delivered', 'dead_letter')";
     Ok(RunFile {
         jobs: rows::all(connection, &jobs, [id.as_str()], rows::read_job)?,
         events: events_of(connection, id.as_str())?,
@@ -175,10 +183,15 @@ pub fn integrity(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let checked: Vec<String> = rows::all(connection, "PRAGMA integrity_check(20)", [], |row| row.get(0))?;
     let mut problems: Vec<String> = checked.into_iter().filter(|line| line != "ok").collect();
     let orphans: Vec<String> = rows::all(connection, "PRAGMA foreign_key_check", [], |row| {
-        Ok(format!("a row of {} refers to {}, which is not there", row.get::<_, String>(0)?, row.get::<_, String>(2)?))
+        Ok(format!(
+            "a row of {} refers to {}, which is not there",
+            row.get::<_, String>(0)?,
+            row.get::<_, String>(2)?
+        ))
     })?;
     problems.extend(orphans.into_iter().take(20));
-    let queued = "SELECT (SELECT count(*) FROM ready), (SELECT count(*) FROM attempts WHERE state = 'QUEUED')";
+    let queued =
+        "SELECT (SELECT count(*) FROM ready), (SELECT count(*) FROM attempts WHERE state = 'QUEUED')";
     let (entries, attempts): (i64, i64) =
         connection.query_row(queued, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
     if entries != attempts {

@@ -1,17 +1,19 @@
 //! Answers the asks of a batch inside the write transaction, by key. What the book has is not read again.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use decisions::policy::CHUNK;
-use decisions::records::{AttemptKey, Execution, QueueId};
+use decisions::records::{AttemptKey, QueueId};
 use decisions::{Ask, Book};
 use rusqlite::Connection;
-use wire::{ExecId, JobId, LeaseHash, MessageId, RunId, RunnerId, TenantId};
+use wire::{ExecId, JobId, MessageId, RunId, RunnerId, TenantId};
 
+use crate::sqlite::cache::Cache;
 use crate::sqlite::rows;
 
-pub fn load(connection: &Connection, asks: &[Ask]) -> rusqlite::Result<Book> {
-    let mut loader = Loader { connection, book: Book::default() };
+pub fn load(connection: &Connection, cache: &Cache, asks: &[Ask]) -> rusqlite::Result<Book> {
+    let mut loader = Loader { connection, cache, book: Book::default() };
     for ask in asks {
         loader.answer(ask)?;
     }
@@ -21,6 +23,7 @@ pub fn load(connection: &Connection, asks: &[Ask]) -> rusqlite::Result<Book> {
 
 struct Loader<'a> {
     connection: &'a Connection,
+    cache: &'a Cache,
     book: Book,
 }
 
@@ -33,11 +36,7 @@ impl Loader<'_> {
             Ask::Plan(id) => self.plan(*id),
             Ask::Succeeded(id) => self.succeeded(*id),
             Ask::Family(id) => self.family(*id),
-            Ask::Lease(hash) => self.lease(hash),
-            Ask::Execution(id) => match rows::execution(self.connection, *id)? {
-                Some(execution) => self.execution_family(execution),
-                None => Ok(()),
-            },
+            Ask::Execution(id) => self.execution_family(*id),
             Ask::Runner(id) => self.runner(id),
             Ask::Trigger(tenant, key) => self.trigger(*tenant, key),
             Ask::JobKey(tenant, key) => self.job_key(*tenant, key),
@@ -68,7 +67,7 @@ impl Loader<'_> {
 
     fn run(&mut self, id: RunId) -> rusqlite::Result<()> {
         if !self.book.runs.has(&id)
-            && let Some(run) = rows::run(self.connection, id)?
+            && let Some(run) = or_read(self.cache.runs.get(&id), || rows::run(self.connection, id))?
         {
             self.book.runs.bring(run);
         }
@@ -91,7 +90,8 @@ impl Loader<'_> {
 
     fn family(&mut self, id: JobId) -> rusqlite::Result<()> {
         if !self.book.jobs.has(&id) {
-            let Some(job) = rows::job(self.connection, id)? else { return Ok(()) };
+            let job = or_read(self.cache.jobs.get(&id), || rows::job(self.connection, id))?;
+            let Some(job) = job else { return Ok(()) };
             self.book.jobs.bring(job);
         }
         let job = self.book.jobs.peek(&id).expect("it was brought just now");
@@ -108,24 +108,18 @@ impl Loader<'_> {
 
     fn attempt(&mut self, key: AttemptKey) -> rusqlite::Result<()> {
         if !self.book.attempts.has(&key)
-            && let Some(attempt) = rows::attempt(self.connection, key)?
+            && let Some(attempt) =
+                or_read(self.cache.attempts.get(&key), || rows::attempt(self.connection, key))?
         {
             self.book.attempts.bring(attempt);
         }
         Ok(())
     }
 
-    fn lease(&mut self, hash: &LeaseHash) -> rusqlite::Result<()> {
-        let sql = joined(rows::EXECUTION, " WHERE lease_hash = ?1");
-        match rows::one(self.connection, &sql, [hash.as_bytes()], rows::read_execution)? {
-            Some(execution) => self.execution_family(execution),
-            None => Ok(()),
-        }
-    }
-
-    fn execution_family(&mut self, execution: Execution) -> rusqlite::Result<()> {
+    fn execution_family(&mut self, id: ExecId) -> rusqlite::Result<()> {
+        self.execution(id)?;
+        let Some(execution) = self.book.executions.peek(&id) else { return Ok(()) };
         let (key, runner) = (execution.attempt, execution.runner.clone());
-        self.bring_execution(execution);
         self.runner(&runner)?;
         self.attempt(key)?;
         self.family(key.job)
@@ -133,16 +127,12 @@ impl Loader<'_> {
 
     fn execution(&mut self, id: ExecId) -> rusqlite::Result<()> {
         if !self.book.executions.has(&id)
-            && let Some(execution) = rows::execution(self.connection, id)?
+            && let Some(execution) =
+                or_read(self.cache.executions.get(&id), || rows::execution(self.connection, id))?
         {
-            self.bring_execution(execution);
+            self.book.executions.bring(execution);
         }
         Ok(())
-    }
-
-    fn bring_execution(&mut self, execution: Execution) {
-        self.book.leases.insert(execution.lease_hash, execution.id);
-        self.book.executions.bring(execution);
     }
 
     fn runner(&mut self, id: &RunnerId) -> rusqlite::Result<()> {
@@ -150,7 +140,8 @@ impl Loader<'_> {
             return Ok(());
         }
         let sql = "SELECT id, acks_missed, barred_until, last_seen_at FROM runners WHERE id = ?1";
-        if let Some(runner) = rows::one(self.connection, sql, [id.as_str()], rows::read_runner)? {
+        let read = || rows::one(self.connection, sql, [id.as_str()], rows::read_runner);
+        if let Some(runner) = or_read(self.cache.runners.get(id), read)? {
             self.book.runners.bring(runner);
         }
         Ok(())
@@ -176,10 +167,7 @@ impl Loader<'_> {
     }
 
     fn ready(&mut self, queue: QueueId, count: usize) -> rusqlite::Result<()> {
-        let sql = joined(
-            rows::READY,
-            " WHERE queue_id = ?1 ORDER BY rank, since, job_id, attempt LIMIT ?2",
-        );
+        let sql = joined(rows::READY, " WHERE queue_id = ?1 ORDER BY rank, since, job_id, attempt LIMIT ?2");
         for key in rows::all(self.connection, &sql, (queue.0, count as i64), rows::read_ready)? {
             self.book.ready.insert(key);
             self.family(key.attempt.job)?;
@@ -193,8 +181,9 @@ impl Loader<'_> {
             return Ok(());
         }
         let sql = "SELECT spec FROM job_specs WHERE job_id = ?1";
-        let spec: Option<String> = rows::one(self.connection, sql, [id.text().as_str()], |row| row.get(0))?;
-        self.book.specs.extend(spec.map(|spec| (id, spec.into())));
+        let read = || rows::one(self.connection, sql, [id.text().as_str()], |row| row.get(0));
+        let spec: Option<Arc<str>> = or_read(self.cache.specs.get(&id), read)?;
+        self.book.specs.extend(spec.map(|spec| (id, spec)));
         Ok(())
     }
 
@@ -249,6 +238,14 @@ impl Loader<'_> {
         }
         Ok(())
     }
+}
+
+/// What is remembered, or else what the file says.
+fn or_read<R>(
+    known: Option<R>,
+    read: impl FnOnce() -> rusqlite::Result<Option<R>>,
+) -> rusqlite::Result<Option<R>> {
+    known.map_or_else(read, |record| Ok(Some(record)))
 }
 
 /// The statement cache goes by text; joining two constants costs less than parsing SQL again.

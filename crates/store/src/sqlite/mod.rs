@@ -3,6 +3,7 @@
 //! A load begins the write transaction and its save commits it, both on the writer's thread: between them nobody else
 //! can write, so what was read still holds. One batch costs one fsync.
 
+mod cache;
 mod finders;
 mod load;
 mod open;
@@ -95,7 +96,11 @@ impl Store for Sqlite {
         self.readers.read(move |connection| finders::run_files_after(connection, after, limit)).await
     }
 
-    async fn deliveries_after(&self, after: Option<MessageId>, limit: usize) -> Result<Vec<Delivery>, StoreError> {
+    async fn deliveries_after(
+        &self,
+        after: Option<MessageId>,
+        limit: usize,
+    ) -> Result<Vec<Delivery>, StoreError> {
         self.readers.read(move |connection| finders::deliveries_after(connection, after, limit)).await
     }
 

@@ -61,7 +61,8 @@ fn check_version(connection: &Connection) -> Result<(), OpenError> {
 }
 
 fn known_version() -> i64 {
-    let versions = embedded::migrations::runner().get_migrations().iter().map(|migration| migration.version()).max();
+    let versions =
+        embedded::migrations::runner().get_migrations().iter().map(|migration| migration.version()).max();
     i64::from(versions.unwrap_or(0))
 }
 
@@ -97,7 +98,7 @@ fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "cache_size", -65_536)?; // KiB
-    connection.pragma_update(None, "wal_autocheckpoint", 4_096)?; // pages
+    connection.pragma_update(None, "wal_autocheckpoint", 16_384)?; // pages
     connection.pragma_update(None, "temp_store", "memory")?;
     connection.set_prepared_statement_cache_capacity(128);
     Ok(())

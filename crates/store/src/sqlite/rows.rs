@@ -6,8 +6,8 @@ use std::time::Duration;
 use decisions::draft::Stated;
 use decisions::failures::{ClassSet, FailureClass};
 use decisions::records::{
-    Attempt, AttemptKey, Delivery, EffectRow, Event, Execution, Job, Outcome, Queue, QueueId, ReadyKey, Run, Runner,
-    Sweep, Tenant, Webhook, WebhookKey,
+    Attempt, AttemptKey, Delivery, EffectRow, Event, Execution, Job, Outcome, Queue, QueueId, ReadyKey, Run,
+    Runner, Sweep, Tenant, Webhook, WebhookKey,
 };
 use machines::Machine;
 use rusqlite::types::Type;
@@ -258,7 +258,9 @@ pub fn read_id<I: FromStr>(row: &Row<'_>) -> rusqlite::Result<I> {
 }
 
 fn parse_complete_status(text: &str) -> Option<CompleteStatus> {
-    [CompleteStatus::Succeeded, CompleteStatus::Failed].into_iter().find(|status| complete_status(*status) == text)
+    [CompleteStatus::Succeeded, CompleteStatus::Failed]
+        .into_iter()
+        .find(|status| complete_status(*status) == text)
 }
 
 pub fn complete_status(status: CompleteStatus) -> &'static str {
@@ -298,7 +300,11 @@ fn text<T>(row: &Row<'_>, column: usize, parse: impl Fn(&str) -> Option<T>) -> r
     parse(text).ok_or_else(|| unknown(column, text))
 }
 
-fn maybe_text<T>(row: &Row<'_>, column: usize, parse: impl Fn(&str) -> Option<T>) -> rusqlite::Result<Option<T>> {
+fn maybe_text<T>(
+    row: &Row<'_>,
+    column: usize,
+    parse: impl Fn(&str) -> Option<T>,
+) -> rusqlite::Result<Option<T>> {
     match row.get_ref(column)?.as_str_or_null()? {
         Some(text) => parse(text).map(Some).ok_or_else(|| unknown(column, text)),
         None => Ok(None),

@@ -1,12 +1,15 @@
 //! Writes what a batch changed, table by table, parents before children.
 
+use std::fmt::Write;
+use std::sync::LazyLock;
+
 use decisions::Book;
-use decisions::book::Appended;
+use decisions::book::{Appended, Shelf};
 use decisions::records::{
-    Attempt, Delivery, Execution, Job, Queue, Run, Runner, Tenant, Transition, Webhook,
+    Attempt, Delivery, Execution, Job, Queue, ReadyKey, Run, Runner, Tenant, Transition, Webhook,
 };
 use machines::Machine;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Statement, params};
 use wire::Time;
 
 use crate::sqlite::rows::complete_status;
@@ -17,17 +20,21 @@ pub fn save(connection: &Connection, book: &Book) -> rusqlite::Result<()> {
     book.queues.writes().try_for_each(|(_, queue)| write_queue(connection, queue))?;
     book.runners.writes().try_for_each(|(_, runner)| write_runner(connection, runner))?;
     book.runs.writes().try_for_each(|(before, run)| write_run(connection, before, run))?;
-    book.jobs.writes().try_for_each(|(before, job)| write_job(connection, before, job))?;
-    book.attempts.writes().try_for_each(|(before, attempt)| write_attempt(connection, before, attempt))?;
-    book.executions.writes().try_for_each(|(before, execution)| write_execution(connection, before, execution))?;
-    book.deliveries.writes().try_for_each(|(before, delivery)| write_delivery(connection, before, delivery))?;
+    write_jobs(connection, &book.jobs)?;
+    write_attempts(connection, &book.attempts)?;
+    write_executions(connection, &book.executions)?;
+    book.deliveries
+        .writes()
+        .try_for_each(|(before, delivery)| write_delivery(connection, before, delivery))?;
     append(connection, &book.appended)
 }
 
 fn write_tenant(connection: &Connection, before: Option<&Tenant>, it: &Tenant) -> rusqlite::Result<()> {
     let sql = match before {
         None => "INSERT INTO tenants (name, state, updated_at, id, created_at) VALUES (?1, ?2, ?3, ?4, ?5)",
-        Some(_) => "UPDATE tenants SET name = ?1, state = ?2, updated_at = ?3 WHERE id = ?4 AND created_at = ?5",
+        Some(_) => {
+            "UPDATE tenants SET name = ?1, state = ?2, updated_at = ?3 WHERE id = ?4 AND created_at = ?5"
+        }
     };
     let id = it.id.text();
     connection.prepare_cached(sql)?.execute(params![
@@ -44,7 +51,12 @@ fn write_webhook(connection: &Connection, it: &Webhook) -> rusqlite::Result<()> 
     let sql = "INSERT INTO webhooks (tenant_id, name, url, events) VALUES (?1, ?2, ?3, ?4) \
                ON CONFLICT DO UPDATE SET url = excluded.url, events = excluded.events";
     let tenant = it.key.tenant.text();
-    connection.prepare_cached(sql)?.execute(params![tenant.as_str(), it.key.name, it.url, list(&it.events)])?;
+    connection.prepare_cached(sql)?.execute(params![
+        tenant.as_str(),
+        it.key.name,
+        it.url,
+        list(&it.events)
+    ])?;
     Ok(())
 }
 
@@ -114,13 +126,21 @@ fn insert_run(connection: &Connection, it: &Run) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn write_job(connection: &Connection, before: Option<&Job>, it: &Job) -> rusqlite::Result<()> {
-    if before.is_none() {
-        return insert_job(connection, it);
-    }
-    let sql = "UPDATE jobs SET state = ?2, attempts = ?3, attempts_max = ?4, tokens = ?5, needs_open = ?6, \
-               counted_failed = ?7, releasing = ?8, released_to = ?9, updated_at = ?10 WHERE id = ?1";
-    connection.prepare_cached(sql)?.execute(params![
+/// The hot tables prepare their statements once per batch.
+fn write_jobs(connection: &Connection, jobs: &Shelf<Job>) -> rusqlite::Result<()> {
+    let mut insert = connection.prepare_cached(INSERT_JOB)?;
+    let mut update = connection.prepare_cached(UPDATE_JOB)?;
+    jobs.writes().try_for_each(|(before, job)| match before {
+        None => insert_job(&mut insert, job),
+        Some(_) => update_job(&mut update, job),
+    })
+}
+
+const UPDATE_JOB: &str = "UPDATE jobs SET state = ?2, attempts = ?3, attempts_max = ?4, tokens = ?5, needs_open = ?6, \
+     counted_failed = ?7, releasing = ?8, released_to = ?9, updated_at = ?10 WHERE id = ?1";
+
+fn update_job(update: &mut Statement<'_>, it: &Job) -> rusqlite::Result<()> {
+    update.execute(params![
         it.id.text().as_str(),
         it.state.as_str(),
         it.attempts,
@@ -135,13 +155,14 @@ fn write_job(connection: &Connection, before: Option<&Job>, it: &Job) -> rusqlit
     Ok(())
 }
 
-fn insert_job(connection: &Connection, it: &Job) -> rusqlite::Result<()> {
-    let sql = "INSERT INTO jobs (id, tenant_id, run_id, name, job_key, state, required, effect_once, priority, \
+const INSERT_JOB: &str = "INSERT INTO jobs (id, tenant_id, run_id, name, job_key, state, required, effect_once, priority, \
                queue_id, attempts, attempts_max, retry_on, timeout_micros, tokens, needs_open, has_dependents, \
                counted_failed, releasing, released_to, spec_digest, created_at, updated_at) VALUES \
                (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)";
+
+fn insert_job(insert: &mut Statement<'_>, it: &Job) -> rusqlite::Result<()> {
     let run = it.run.map(|run| run.text());
-    connection.prepare_cached(sql)?.execute(params![
+    insert.execute(params![
         it.id.text().as_str(),
         it.tenant.text().as_str(),
         run.as_ref().map(|run| run.as_str()),
@@ -169,95 +190,122 @@ fn insert_job(connection: &Connection, it: &Job) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn write_attempt(connection: &Connection, before: Option<&Attempt>, it: &Attempt) -> rusqlite::Result<()> {
-    let execution = it.execution.map(|id| id.text());
-    let execution = execution.as_ref().map(|text| text.as_str());
-    let class = it.failure_class.map(|class| class.as_str());
-    let job = it.key.job.text();
-    match before {
-        None => {
-            let sql = "INSERT INTO attempts (job_id, attempt, state, queue_id, priority, since, lost_leases, exec_id, \
-                       failure_class, explanation, created_at, updated_at, finished_at) VALUES \
-                       (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
-            connection.prepare_cached(sql)?.execute(params![
-                job.as_str(),
-                it.key.index,
-                it.state.get().as_str(),
-                it.queue.0,
-                it.priority,
-                micros(it.since),
-                it.lost_leases,
-                execution,
-                class,
-                it.explanation,
-                micros(it.created_at),
-                micros(it.updated_at),
-                it.finished_at.map(micros),
-            ])?;
+fn write_attempts(connection: &Connection, attempts: &Shelf<Attempt>) -> rusqlite::Result<()> {
+    let mut insert = connection.prepare_cached(INSERT_ATTEMPT)?;
+    let mut update = connection.prepare_cached(UPDATE_ATTEMPT)?;
+    let mut enter = connection.prepare_cached(ENTER_QUEUE)?;
+    let mut leave = connection.prepare_cached(LEAVE_QUEUE)?;
+    for (before, attempt) in attempts.writes() {
+        match before {
+            None => insert_attempt(&mut insert, attempt)?,
+            Some(_) => update_attempt(&mut update, attempt)?,
         }
-        Some(_) => {
-            let sql = "UPDATE attempts SET state = ?3, lost_leases = ?4, exec_id = ?5, failure_class = ?6, \
-                       explanation = ?7, updated_at = ?8, finished_at = ?9 WHERE job_id = ?1 AND attempt = ?2";
-            connection.prepare_cached(sql)?.execute(params![
-                job.as_str(),
-                it.key.index,
-                it.state.get().as_str(),
-                it.lost_leases,
-                execution,
-                class,
-                it.explanation,
-                micros(it.updated_at),
-                it.finished_at.map(micros),
-            ])?;
+        // The queue table holds exactly the attempts in QUEUED.
+        let (left, entered) = (before.and_then(Attempt::ready_key), attempt.ready_key());
+        if left != entered {
+            left.map_or(Ok(()), |key| move_in_queue(&mut leave, key))?;
+            entered.map_or(Ok(()), |key| move_in_queue(&mut enter, key))?;
         }
-    }
-    move_in_queue(connection, before, it)
-}
-
-/// The queue table holds exactly the attempts in QUEUED.
-fn move_in_queue(connection: &Connection, before: Option<&Attempt>, it: &Attempt) -> rusqlite::Result<()> {
-    let (left, entered) = (before.and_then(Attempt::ready_key), it.ready_key());
-    if left == entered {
-        return Ok(());
-    }
-    let job = it.key.job.text();
-    if let Some(key) = left {
-        let sql = "DELETE FROM ready WHERE queue_id = ?1 AND rank = ?2 AND since = ?3 AND job_id = ?4 AND attempt = ?5";
-        let params = params![key.queue.0, key.rank, micros(key.since), job.as_str(), key.attempt.index];
-        connection.prepare_cached(sql)?.execute(params)?;
-    }
-    if let Some(key) = entered {
-        let sql = "INSERT INTO ready (queue_id, rank, since, job_id, attempt) VALUES (?1, ?2, ?3, ?4, ?5)";
-        let params = params![key.queue.0, key.rank, micros(key.since), job.as_str(), key.attempt.index];
-        connection.prepare_cached(sql)?.execute(params)?;
     }
     Ok(())
 }
 
-fn write_execution(connection: &Connection, before: Option<&Execution>, it: &Execution) -> rusqlite::Result<()> {
-    match before {
-        None => insert_execution(connection, it),
-        Some(before) if is_renewal(before, it) => {
-            let sql = "UPDATE executions SET expires_at = ?2 WHERE id = ?1";
-            connection.prepare_cached(sql)?.execute(params![it.id.text().as_str(), micros(it.expires_at)])?;
-            Ok(())
-        }
-        Some(_) => update_execution(connection, it),
-    }
+const INSERT_ATTEMPT: &str = "INSERT INTO attempts (job_id, attempt, state, queue_id, priority, since, lost_leases, \
+     exec_id, failure_class, explanation, created_at, updated_at, finished_at) VALUES \
+     (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
+
+fn insert_attempt(insert: &mut Statement<'_>, it: &Attempt) -> rusqlite::Result<()> {
+    let execution = it.execution.map(|id| id.text());
+    insert.execute(params![
+        it.key.job.text().as_str(),
+        it.key.index,
+        it.state.get().as_str(),
+        it.queue.0,
+        it.priority,
+        micros(it.since),
+        it.lost_leases,
+        execution.as_ref().map(|text| text.as_str()),
+        it.failure_class.map(|class| class.as_str()),
+        it.explanation,
+        micros(it.created_at),
+        micros(it.updated_at),
+        it.finished_at.map(micros),
+    ])?;
+    Ok(())
 }
 
-/// A heartbeat changes one column; most writes of a long job are this one.
-fn is_renewal(before: &Execution, it: &Execution) -> bool {
-    Execution { expires_at: it.expires_at, ..before.clone() } == *it
+const UPDATE_ATTEMPT: &str = "UPDATE attempts SET state = ?3, lost_leases = ?4, exec_id = ?5, failure_class = ?6, \
+     explanation = ?7, updated_at = ?8, finished_at = ?9 WHERE job_id = ?1 AND attempt = ?2";
+
+fn update_attempt(update: &mut Statement<'_>, it: &Attempt) -> rusqlite::Result<()> {
+    let execution = it.execution.map(|id| id.text());
+    update.execute(params![
+        it.key.job.text().as_str(),
+        it.key.index,
+        it.state.get().as_str(),
+        it.lost_leases,
+        execution.as_ref().map(|text| text.as_str()),
+        it.failure_class.map(|class| class.as_str()),
+        it.explanation,
+        micros(it.updated_at),
+        it.finished_at.map(micros),
+    ])?;
+    Ok(())
 }
 
-fn insert_execution(connection: &Connection, it: &Execution) -> rusqlite::Result<()> {
-    let sql = "INSERT INTO executions (id, job_id, attempt, run_id, token, runner_id, lease_hash, lease_state, status, \
-               granted_at, expires_at, timeout_at, cancel_by, due_at, started_at, finished_at, outcome, exit_code, \
-               summary, artifacts) VALUES \
-               (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)";
+const LEAVE_QUEUE: &str =
+    "DELETE FROM ready WHERE queue_id = ?1 AND rank = ?2 AND since = ?3 AND job_id = ?4 AND attempt = ?5";
+const ENTER_QUEUE: &str =
+    "INSERT INTO ready (queue_id, rank, since, job_id, attempt) VALUES (?1, ?2, ?3, ?4, ?5)";
+
+fn move_in_queue(statement: &mut Statement<'_>, key: ReadyKey) -> rusqlite::Result<()> {
+    let job = key.attempt.job.text();
+    statement.execute(params![key.queue.0, key.rank, micros(key.since), job.as_str(), key.attempt.index])?;
+    Ok(())
+}
+
+fn write_executions(connection: &Connection, executions: &Shelf<Execution>) -> rusqlite::Result<()> {
+    let mut insert = connection.prepare_cached(INSERT_EXECUTION)?;
+    let mut progress = connection.prepare_cached(PROGRESS_EXECUTION)?;
+    let mut update = connection.prepare_cached(UPDATE_EXECUTION)?;
+    executions.writes().try_for_each(|(before, execution)| match before {
+        None => insert_execution(&mut insert, execution),
+        Some(before) if is_progress(before, execution) => progress_execution(&mut progress, execution),
+        Some(_) => update_execution(&mut update, execution),
+    })
+}
+
+/// An acknowledgement, a heartbeat, a commit: the lease lives on, and no index on its deadlines moves. SQLite goes by the
+/// columns a statement names, not by whether they change.
+const PROGRESS_EXECUTION: &str = "UPDATE executions SET lease_state = ?2, status = ?3, expires_at = ?4, \
+     timeout_at = ?5, started_at = ?6 WHERE id = ?1";
+
+fn is_progress(before: &Execution, it: &Execution) -> bool {
+    (before.due_at, before.cancel_by, before.finished_at) == (it.due_at, it.cancel_by, it.finished_at)
+        && before.outcome == it.outcome
+        && (&before.summary, &before.artifacts) == (&it.summary, &it.artifacts)
+}
+
+fn progress_execution(progress: &mut Statement<'_>, it: &Execution) -> rusqlite::Result<()> {
+    progress.execute(params![
+        it.id.text().as_str(),
+        it.lease.get().as_str(),
+        it.status.get().as_str(),
+        micros(it.expires_at),
+        it.timeout_at.map(micros),
+        it.started_at.map(micros),
+    ])?;
+    Ok(())
+}
+
+const INSERT_EXECUTION: &str = "INSERT INTO executions (id, job_id, attempt, run_id, token, runner_id, lease_hash, \
+     lease_state, status, granted_at, expires_at, timeout_at, cancel_by, due_at, started_at, finished_at, outcome, \
+     exit_code, summary, artifacts) VALUES \
+     (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)";
+
+fn insert_execution(insert: &mut Statement<'_>, it: &Execution) -> rusqlite::Result<()> {
     let run = it.run.map(|run| run.text());
-    connection.prepare_cached(sql)?.execute(params![
+    insert.execute(params![
         it.id.text().as_str(),
         it.attempt.job.text().as_str(),
         it.attempt.index,
@@ -282,11 +330,12 @@ fn insert_execution(connection: &Connection, it: &Execution) -> rusqlite::Result
     Ok(())
 }
 
-fn update_execution(connection: &Connection, it: &Execution) -> rusqlite::Result<()> {
-    let sql = "UPDATE executions SET lease_state = ?2, status = ?3, expires_at = ?4, timeout_at = ?5, cancel_by = ?6, \
-               due_at = ?7, started_at = ?8, finished_at = ?9, outcome = ?10, exit_code = ?11, summary = ?12, \
-               artifacts = ?13 WHERE id = ?1";
-    connection.prepare_cached(sql)?.execute(params![
+const UPDATE_EXECUTION: &str = "UPDATE executions SET lease_state = ?2, status = ?3, expires_at = ?4, \
+     timeout_at = ?5, cancel_by = ?6, due_at = ?7, started_at = ?8, finished_at = ?9, outcome = ?10, exit_code = ?11, \
+     summary = ?12, artifacts = ?13 WHERE id = ?1";
+
+fn update_execution(update: &mut Statement<'_>, it: &Execution) -> rusqlite::Result<()> {
+    update.execute(params![
         it.id.text().as_str(),
         it.lease.get().as_str(),
         it.status.get().as_str(),
@@ -346,13 +395,15 @@ fn append(connection: &Connection, rows: &Appended) -> rusqlite::Result<()> {
         let sql = "INSERT INTO run_plans (run_id, plan) VALUES (?1, ?2)";
         connection.prepare_cached(sql)?.execute(params![run.text().as_str(), &**plan])?;
     }
+    let mut insert = connection.prepare_cached("INSERT INTO job_specs (job_id, spec) VALUES (?1, ?2)")?;
     for (job, spec) in &rows.specs {
-        let sql = "INSERT INTO job_specs (job_id, spec) VALUES (?1, ?2)";
-        connection.prepare_cached(sql)?.execute(params![job.text().as_str(), &**spec])?;
+        insert.execute(params![job.text().as_str(), &**spec])?;
     }
     for (needed, dependent) in &rows.needs {
         let sql = "INSERT INTO job_needs (needed_id, dependent_id) VALUES (?1, ?2)";
-        connection.prepare_cached(sql)?.execute(params![needed.text().as_str(), dependent.text().as_str()])?;
+        connection
+            .prepare_cached(sql)?
+            .execute(params![needed.text().as_str(), dependent.text().as_str()])?;
     }
     for effect in &rows.effects {
         let sql = "INSERT INTO effects (job_id, position, exec_id, kind, body) VALUES (?1, ?2, ?3, ?4, ?5)";
@@ -360,24 +411,57 @@ fn append(connection: &Connection, rows: &Appended) -> rusqlite::Result<()> {
         let params = params![job.as_str(), effect.position, execution.as_str(), effect.kind, effect.body];
         connection.prepare_cached(sql)?.execute(params)?;
     }
-    rows.transitions.iter().try_for_each(|transition| log(connection, transition))
+    log(connection, &rows.transitions)
 }
 
+/// Audit rows that go into one statement; the rest of a batch goes one by one.
+const LOGGED_AT_ONCE: usize = 16;
+const LOG_COLUMNS: usize = 9;
+
+static LOG_MANY: LazyLock<String> = LazyLock::new(|| insert_events(LOGGED_AT_ONCE));
+static LOG_ONE: LazyLock<String> = LazyLock::new(|| insert_events(1));
+
 /// `seq` is one more than the last: one writer, so numbers follow commit order and leave no gap.
-fn log(connection: &Connection, it: &Transition) -> rusqlite::Result<()> {
-    let sql = "INSERT INTO events (at, machine, root, entity, from_state, event, to_state, owner, cause) VALUES \
-               (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
-    connection.prepare_cached(sql)?.execute(params![
-        micros(it.at),
-        it.machine,
-        it.entity.root(),
-        it.entity.to_string(),
-        it.from,
-        it.event,
-        it.to,
-        it.owner.as_str(),
-        it.cause,
-    ])?;
+fn insert_events(rows: usize) -> String {
+    let row = format!("({})", ["?"; LOG_COLUMNS].join(","));
+    let values = vec![row; rows].join(",");
+    format!(
+        "INSERT INTO events (at, machine, root, entity, from_state, event, to_state, owner, cause) VALUES {values}"
+    )
+}
+
+fn log(connection: &Connection, transitions: &[Transition]) -> rusqlite::Result<()> {
+    let chunks = transitions.chunks_exact(LOGGED_AT_ONCE);
+    let rest = chunks.remainder();
+    let mut many = connection.prepare_cached(&LOG_MANY)?;
+    for chunk in chunks {
+        bind_events(&mut many, chunk)?;
+        many.raw_execute()?;
+    }
+    let mut one = connection.prepare_cached(&LOG_ONE)?;
+    for transition in rest {
+        bind_events(&mut one, std::slice::from_ref(transition))?;
+        one.raw_execute()?;
+    }
+    Ok(())
+}
+
+fn bind_events(statement: &mut Statement<'_>, transitions: &[Transition]) -> rusqlite::Result<()> {
+    let mut entity = String::new();
+    for (row, it) in transitions.iter().enumerate() {
+        let first = row * LOG_COLUMNS + 1;
+        entity.clear();
+        let _ = write!(entity, "{}", it.entity); // a String takes everything
+        statement.raw_bind_parameter(first, micros(it.at))?;
+        statement.raw_bind_parameter(first + 1, it.machine)?;
+        statement.raw_bind_parameter(first + 2, it.entity.root().as_str())?;
+        statement.raw_bind_parameter(first + 3, entity.as_str())?;
+        statement.raw_bind_parameter(first + 4, it.from)?;
+        statement.raw_bind_parameter(first + 5, it.event)?;
+        statement.raw_bind_parameter(first + 6, it.to)?;
+        statement.raw_bind_parameter(first + 7, it.owner.as_str())?;
+        statement.raw_bind_parameter(first + 8, &*it.cause)?;
+    }
     Ok(())
 }
 

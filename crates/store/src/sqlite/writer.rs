@@ -8,6 +8,7 @@ use rusqlite::{Connection, ErrorCode};
 use tokio::sync::oneshot;
 
 use crate::StoreError;
+use crate::sqlite::cache::Cache;
 use crate::sqlite::{load, refused, save};
 
 /// A handle to the thread; when the last one is gone, the thread ends and closes the file.
@@ -63,8 +64,9 @@ impl Session {
 }
 
 fn serve(connection: &Connection, incoming: &mpsc::Receiver<Request>) {
+    let mut cache = Cache::default();
     while let Ok(request) = incoming.recv() {
-        let ended = batch(connection, request);
+        let ended = batch(connection, &mut cache, request);
         if ended.is_break() {
             return; // what the disk holds is no longer certain; only a restart reads it anew
         }
@@ -72,9 +74,12 @@ fn serve(connection: &Connection, incoming: &mpsc::Receiver<Request>) {
 }
 
 /// One load and what follows it.
-fn batch(connection: &Connection, request: Request) -> std::ops::ControlFlow<()> {
+fn batch(connection: &Connection, cache: &mut Cache, request: Request) -> std::ops::ControlFlow<()> {
     use std::ops::ControlFlow::{Break, Continue};
-    let loaded = begin(connection).and_then(|()| load::load(connection, &request.asks)).map_err(refused);
+    let loaded = begin(connection)
+        .and_then(|()| cache.refresh(connection))
+        .and_then(|()| load::load(connection, cache, &request.asks))
+        .map_err(refused);
     let failed = loaded.is_err();
     if request.reply.send(loaded).is_err() || failed {
         roll_back(connection);
@@ -90,8 +95,9 @@ fn batch(connection: &Connection, request: Request) -> std::ops::ControlFlow<()>
         return Continue(());
     }
     let result = save::save(connection, &book).map_err(refused).and_then(|()| commit(connection));
-    if result.is_err() {
-        roll_back(connection);
+    match result {
+        Ok(()) => cache.committed(&book),
+        Err(_) => roll_back(connection),
     }
     let uncertain = matches!(result, Err(StoreError::Unknown(_)));
     let _ = reply.send(result); // durable or not, it is as the result says, heard or not

@@ -21,7 +21,8 @@ pub fn with_database<F: Future<Output = ()>>(test: impl FnOnce(String) -> F) {
 }
 
 fn with_name(admin: &str, name: &str) -> String {
-    let (place, query) = admin.split_once('?').map_or((admin, String::new()), |(at, it)| (at, format!("?{it}")));
+    let (place, query) =
+        admin.split_once('?').map_or((admin, String::new()), |(at, it)| (at, format!("?{it}")));
     let (server, _) = place.rsplit_once('/').expect("the address names a database");
     format!("{server}/{name}{query}")
 }

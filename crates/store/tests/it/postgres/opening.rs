@@ -27,8 +27,12 @@ fn a_newer_schema_is_refused_and_left_alone() {
     with_database(|url| async move {
         drop(Postgres::open(&url).await.unwrap());
         let client = connect(&url).await;
-        client.batch_execute("INSERT INTO refinery_schema_history VALUES (999, 'later', 'x', 'y')").await.unwrap();
-        let history = "SELECT version || name || applied_on || checksum FROM refinery_schema_history ORDER BY 1";
+        client
+            .batch_execute("INSERT INTO refinery_schema_history VALUES (999, 'later', 'x', 'y')")
+            .await
+            .unwrap();
+        let history =
+            "SELECT version || name || applied_on || checksum FROM refinery_schema_history ORDER BY 1";
         let before: Vec<String> = client.query_scalar(history, &[]).await.unwrap();
         for opened in [Postgres::open(&url).await, Postgres::open_existing(&url).await] {
             assert_eq!(opened.unwrap_err(), OpenError::Newer { found: 999, known: 1 });

@@ -104,21 +104,21 @@ pub fn lease(name: &str) -> leases::Lease {
         runner: runner(name),
         wanted: leases::Wanted::Any(vec![queue().id]),
         execution: ExecId::from_u128(number.into()),
-        lease: LeaseId::minted(secret),
+        lease: LeaseId::minted(ExecId::from_u128(number.into()), secret),
     }
 }
 
 pub fn ack(lease: &leases::Lease) -> leases::Ack {
-    leases::Ack { lease: lease.lease.hash(), runner: lease.runner.clone() }
+    leases::Ack { lease: lease.lease.key(), runner: lease.runner.clone() }
 }
 
 pub fn heartbeat(lease: &leases::Lease) -> leases::Heartbeat {
-    leases::Heartbeat { lease: lease.lease.hash(), runner: lease.runner.clone(), phase: None }
+    leases::Heartbeat { lease: lease.lease.key(), runner: lease.runner.clone(), phase: None }
 }
 
 pub fn complete(lease: &leases::Lease) -> leases::Complete {
     leases::Complete {
-        lease: lease.lease.hash(),
+        lease: lease.lease.key(),
         runner: lease.runner.clone(),
         status: CompleteStatus::Succeeded,
         exit_code: 0,

@@ -100,7 +100,7 @@ fn a_save_that_waited_for_a_row_sees_that_it_moved() {
             client.batch_execute("COMMIT").await.unwrap();
         };
         let (saved, ()) = tokio::join!(saving, committing);
-        assert_eq!(saved, Err(StoreError::Conflict(format!("jobs {job}"))));
+        assert_eq!(saved, Err(StoreError::Conflict("jobs".into())));
     });
 }
 
@@ -129,7 +129,10 @@ fn the_same_key_from_two_servers_is_one_job() {
         let first = one.prepare([keyed()]).await.unwrap();
         two.perform([keyed()]).await.unwrap();
         let refused = one.finish(first).await;
-        assert!(matches!(&refused, Err(StoreError::Conflict(what)) if what.contains("jobs_key")), "{refused:?}");
+        assert!(
+            matches!(&refused, Err(StoreError::Conflict(what)) if what.contains("jobs_key")),
+            "{refused:?}"
+        );
     });
 }
 

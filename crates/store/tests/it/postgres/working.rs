@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use decisions::doctor::{check_job, check_run};
 use decisions::jobs::ReleaseDependents;
-use decisions::leases::{Commit, ExecutionDue};
+use decisions::leases::{Commit, ExecutionDue, Lease, Wanted};
 use decisions::runs::{CancelRun, SweepRun};
 use decisions::tenants::PutWebhook;
 use decisions::{Ask, Command};
 use store::{LogBounds, Store, StoreError};
 use wire::runner::Effect;
-use wire::{ExecId, JobId, LeaseId, MessageId, RunId, Time};
+use wire::{ExecId, JobId, MessageId, RunId, Time};
 
 use crate::postgres::database::{connect, with_database};
 use crate::postgres::server::{
@@ -31,7 +31,6 @@ fn what_does_not_exist_is_not_in_the_book() {
             Ask::Family(JobId::from_u128(7)),
             Ask::Release(JobId::from_u128(7)),
             Ask::Spec(JobId::from_u128(7)),
-            Ask::Lease(LeaseId::minted([7; 32]).hash()),
             Ask::Execution(ExecId::from_u128(7)),
             Ask::Runner(runner("nobody")),
             Ask::Trigger(tenant(), "none".into()),
@@ -44,7 +43,7 @@ fn what_does_not_exist_is_not_in_the_book() {
         assert!(loaded.now > Time::from_seconds(1_700_000_000), "the database's clock, not the argument");
         let book = &loaded.book;
         assert!(book.runs.peek_all().next().is_none() && book.jobs.peek_all().next().is_none());
-        assert!(book.leases.is_empty() && book.ready.is_empty() && book.job_keys.is_empty());
+        assert!(book.ready.is_empty() && book.job_keys.is_empty());
         assert!(book.is_unchanged());
         server.store.save(loaded.session, loaded.book).await.unwrap();
     });
@@ -72,13 +71,13 @@ fn a_job_is_read_back_as_it_was_written() {
         server.must(ack(&lease)).await;
         server.must(heartbeat(&lease)).await;
         let effects = vec![Effect::Result { value: serde_json::json!({"a": 1}) }];
-        server.must(Commit { lease: lease.lease.hash(), runner: lease.runner.clone(), effects }).await;
+        server.must(Commit { lease: lease.lease.key(), runner: lease.runner.clone(), effects }).await;
         server.must(complete(&lease)).await;
 
         let file = server.store.job_file(job).await.unwrap().unwrap();
         assert_eq!(check_job(&file), []);
         assert_eq!((file.job.key.as_deref(), file.job.priority, file.effects.len()), (Some("mine"), -3, 1));
-        assert_eq!(server.store.job_files_after(None, 10).await.unwrap(), [file.clone()]);
+        assert_eq!(server.store.job_files_after(None, 10).await.unwrap(), std::slice::from_ref(&file));
         assert_eq!(server.store.job_files_after(Some(job), 10).await.unwrap(), []);
         assert_eq!(server.store.execution_job(lease.execution).await, Ok(Some(job)));
         assert_eq!(server.store.events_of(&job.to_string()).await.unwrap(), file.events);
@@ -143,8 +142,7 @@ fn a_lease_that_ends_makes_room_for_the_next_in_the_same_batch() {
         let first = lease("r1");
         server.must(first.clone()).await;
         assert_eq!(server.store.due(NOW, 10).await.unwrap().executions, [first.execution]);
-        // The queue is not asked for here: its only entry appears within the batch.
-        let second = lease("r2");
+        let second = Lease { wanted: Wanted::Job(job), ..lease("r2") };
         let batch = [ExecutionDue { execution: first.execution }.into(), second.into()];
         let answers = server.perform(batch).await.unwrap();
         assert_eq!(granted(&answers), [job]);

@@ -1,4 +1,4 @@
-//! The second round of a save: one statement per table, then the audit log, then the commit.
+//! The second round of a save: what is new, one statement per table, then the audit log, then the commit.
 
 use std::sync::LazyLock;
 
@@ -9,21 +9,7 @@ use decisions::records::{Queue, ReadyKey, Transition};
 use crate::postgres::queue::QueueMoves;
 use crate::postgres::round::{COMMIT, Param, Round};
 use crate::postgres::rows::{count, moment};
-use crate::postgres::tables::{Kind, Table};
-
-/// Takes entries away, and says how many were there. One that another server holds is passed over, not waited for: that
-/// server may be waiting for us.
-pub const TAKE_FROM_QUEUE: &str = "
-    WITH gone AS (
-        DELETE FROM ready WHERE ctid = ANY (ARRAY (
-            SELECT t.ctid
-            FROM unnest($1::bigint[], $2::bigint[], $3::timestamptz[], $4::text[], $5::integer[])
-                AS u (queue_id, rank, since, job_id, attempt)
-            JOIN ready t ON t.queue_id = u.queue_id AND t.rank = u.rank AND t.since = u.since
-                AND t.job_id = u.job_id AND t.attempt = u.attempt
-            FOR UPDATE OF t SKIP LOCKED))
-        RETURNING 1)
-    SELECT count(*) FROM gone";
+use crate::postgres::tables::Table;
 
 const ENTER_QUEUE: &str = "
     INSERT INTO ready (queue_id, rank, since, job_id, attempt)
@@ -33,9 +19,11 @@ const ENTER_QUEUE: &str = "
 static INSERT_QUEUES: LazyLock<String> =
     LazyLock::new(|| format!("{} ON CONFLICT (id) DO NOTHING", Queue::sql().insert));
 
-const INSERT_PLANS: &str = "INSERT INTO run_plans (run_id, plan) SELECT * FROM unnest($1::text[], $2::text[])";
+const INSERT_PLANS: &str =
+    "INSERT INTO run_plans (run_id, plan) SELECT * FROM unnest($1::text[], $2::text[])";
 
-const INSERT_SPECS: &str = "INSERT INTO job_specs (job_id, spec) SELECT * FROM unnest($1::text[], $2::text[])";
+const INSERT_SPECS: &str =
+    "INSERT INTO job_specs (job_id, spec) SELECT * FROM unnest($1::text[], $2::text[])";
 
 const INSERT_NEEDS: &str =
     "INSERT INTO job_needs (needed_id, dependent_id) SELECT * FROM unnest($1::text[], $2::text[])";
@@ -53,18 +41,9 @@ const LOG: &str = "
         $8::text[], $9::text[], $10::text[])
         WITH ORDINALITY AS u (at, machine, root, entity, from_state, event, to_state, owner, cause, place)";
 
-/// Updates come before inserts: a lease that ends makes room for the attempt's next one in the same batch. Inserts go
-/// from what is referred to towards what refers. The commit is the last statement.
+/// From what is referred to towards what refers. The commit is the last statement.
 pub fn round(book: &Book) -> Round<'_> {
     let mut round = Round::default();
-    update(&mut round, &book.tenants);
-    update(&mut round, &book.runs);
-    update(&mut round, &book.jobs);
-    update(&mut round, &book.attempts);
-    update(&mut round, &book.executions);
-    update(&mut round, &book.runners);
-    update(&mut round, &book.deliveries);
-    update(&mut round, &book.webhooks);
     insert(&mut round, &book.tenants);
     insert(&mut round, &book.webhooks);
     insert_queues(&mut round, &book.queues);
@@ -82,19 +61,6 @@ pub fn round(book: &Book) -> Round<'_> {
     log(&mut round, &book.appended.transitions);
     round.push(COMMIT, vec![]);
     round
-}
-
-fn update<'a, R: Table>(round: &mut Round<'a>, shelf: &'a Shelf<R>) {
-    let changed = shelf.writes().filter_map(|(before, now)| before.map(|before| (before, now)));
-    let changed: Vec<&R> = changed
-        .map(|(before, now)| {
-            debug_assert!(now.differs_in_moving_only(before), "{}: a column that never changes did", R::NAME);
-            now
-        })
-        .collect();
-    if !changed.is_empty() {
-        round.push(&R::sql().update, R::arrays(&changed, |kind| kind != Kind::Fixed));
-    }
 }
 
 fn insert<'a, R: Table>(round: &mut Round<'a>, shelf: &'a Shelf<R>) {
@@ -173,7 +139,9 @@ fn log<'a>(round: &mut Round<'a>, transitions: &'a [Transition]) {
     let mut params: Vec<Param<'a>> = vec![Box::new(transitions.len() as i64)];
     params.push(Box::new(transitions.iter().map(|it| moment(it.at)).collect::<Vec<_>>()));
     params.push(Box::new(transitions.iter().map(|it| it.machine).collect::<Vec<_>>()));
-    params.push(Box::new(transitions.iter().map(|it| it.entity.root()).collect::<Vec<_>>()));
+    params.push(Box::new(
+        transitions.iter().map(|it| it.entity.root().as_str().to_owned()).collect::<Vec<_>>(),
+    ));
     params.push(Box::new(transitions.iter().map(|it| it.entity.to_string()).collect::<Vec<_>>()));
     params.push(Box::new(transitions.iter().map(|it| it.from).collect::<Vec<_>>()));
     params.push(Box::new(transitions.iter().map(|it| it.event).collect::<Vec<_>>()));

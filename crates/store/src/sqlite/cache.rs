@@ -1,0 +1,85 @@
+//! Records as this process last committed them, so that a job's next message need not read them again.
+//!
+//! Only the writer's thread uses it, inside its transaction. It holds what was committed, never what was only written,
+//! and it is emptied when another process has written to the file.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use decisions::Book;
+use decisions::book::{Kept, Shelf};
+use decisions::records::{Attempt, AttemptKey, Execution, Job, Run, Runner};
+use rusqlite::Connection;
+use wire::{ExecId, JobId, RunId, RunnerId};
+
+/// Of each kind; at the limit the kind starts over, which costs a few reads and keeps memory flat.
+const RECORDS_MAX: usize = 8_192;
+
+/// Larger specifications are read again.
+const SPEC_BYTES_MAX: usize = 1_024;
+
+#[derive(Default)]
+pub struct Cache {
+    data_version: i64,
+    pub jobs: Kind<JobId, Job>,
+    pub attempts: Kind<AttemptKey, Attempt>,
+    pub executions: Kind<ExecId, Execution>,
+    pub runs: Kind<RunId, Run>,
+    pub runners: Kind<RunnerId, Runner>,
+    pub specs: Kind<JobId, Arc<str>>,
+}
+
+pub struct Kind<K, R>(HashMap<K, R>);
+
+impl<K, R> Default for Kind<K, R> {
+    fn default() -> Kind<K, R> {
+        Kind(HashMap::new())
+    }
+}
+
+impl<K: Eq + Hash, R: Clone> Kind<K, R> {
+    pub fn get(&self, key: &K) -> Option<R> {
+        self.0.get(key).cloned()
+    }
+
+    fn keep(&mut self, key: K, record: R) {
+        if self.0.len() >= RECORDS_MAX {
+            self.0.clear();
+        }
+        self.0.insert(key, record);
+    }
+
+    fn keep_written(&mut self, shelf: &Shelf<R>)
+    where
+        R: Kept<Key = K>,
+    {
+        for (_, record) in shelf.writes() {
+            self.keep(record.key(), record.clone());
+        }
+    }
+}
+
+impl Cache {
+    /// To be called inside the write transaction: from here to its end nobody else can write.
+    pub fn refresh(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        // Changes when another connection commits, not when this one does.
+        let version = connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
+        if version != self.data_version {
+            *self = Cache { data_version: version, ..Cache::default() };
+        }
+        Ok(())
+    }
+
+    /// The book is durable now.
+    pub fn committed(&mut self, book: &Book) {
+        self.jobs.keep_written(&book.jobs);
+        self.attempts.keep_written(&book.attempts);
+        self.executions.keep_written(&book.executions);
+        self.runs.keep_written(&book.runs);
+        self.runners.keep_written(&book.runners);
+        for (job, spec) in book.appended.specs.iter().filter(|(_, spec)| spec.len() <= SPEC_BYTES_MAX) {
+            self.specs.keep(*job, spec.clone());
+        }
+    }
+}
