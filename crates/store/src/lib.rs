@@ -7,6 +7,7 @@
 //! Never: a state transition. A store does not know what a record means beyond its keys and constraints.
 //! Start at `memory.rs`, the shortest of the three; the conformance suite in `tests/` holds for all.
 
+mod candidates;
 mod error;
 mod memory;
 mod postgres;

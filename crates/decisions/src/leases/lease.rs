@@ -130,12 +130,14 @@ fn start_run(draft: &mut Draft<'_>, id: wire::RunId) {
     }
 }
 
-/// The best of each queue's first; an attempt of a run that is stopping is left to the sweep.
+/// The best of each queue's first. An attempt of a run that is stopping is left to the sweep; one that another command of
+/// this batch has just made ready, without its specification being loaded, is left to the next batch.
 fn first_ready(draft: &Draft<'_>, queues: &[QueueId]) -> Option<AttemptKey> {
     let firsts = queues.iter().filter_map(|queue| {
         let low = ReadyKey { queue: *queue, rank: i64::MIN, ..LOWEST };
         let mut waiting = draft.book().ready.range(low..).take_while(|key| key.queue == *queue);
-        waiting.find(|key| may_run(draft, key.attempt.job))
+        waiting
+            .find(|key| draft.book().specs.contains_key(&key.attempt.job) && may_run(draft, key.attempt.job))
     });
     firsts.min_by_key(|key| (key.rank, key.since, key.attempt)).map(|key| key.attempt)
 }

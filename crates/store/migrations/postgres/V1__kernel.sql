@@ -2,8 +2,8 @@
 -- The CHECK lists are the machines' states; a test compares them with the tables in crates/machines.
 --
 -- Keys are compared byte by byte (COLLATE "C"): ids sort by birth, and all servers lock rows in one order.
--- Tables whose rows change often leave room on their pages (fillfactor), so that an update which touches no indexed
--- column stays on its page (HOT), and are vacuumed by number of changes, not by share of the table.
+-- Tables whose rows change often leave half of each page free (fillfactor), so that an update which touches no indexed
+-- column finds room on its page (HOT), even if a whole page of rows is changed at once; and they are vacuumed early.
 
 CREATE TABLE tenants (
     id          text COLLATE "C" NOT NULL PRIMARY KEY,
@@ -59,7 +59,7 @@ CREATE TABLE runs (
     created_at      timestamptz NOT NULL,
     updated_at      timestamptz NOT NULL,
     finished_at     timestamptz
-) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000);
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000);
 CREATE UNIQUE INDEX runs_trigger ON runs (tenant_id, trigger_key) WHERE trigger_key IS NOT NULL;
 CREATE INDEX runs_due ON runs (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX runs_sweeping ON runs (id) WHERE sweep IS NOT NULL;
@@ -160,14 +160,14 @@ CREATE TABLE executions (
     exit_code    integer     CHECK ((outcome IS NULL) = (exit_code IS NULL)),
     summary      text        NOT NULL,
     artifacts    text        NOT NULL, -- a JSON array, or empty
-    -- What the partial indexes below ask. An index on the states themselves would end HOT at every step between two
-    -- states, also where its answer stays the same: GRANTED to ACTIVE, COMMITTED to DONE.
-    is_live      boolean     NOT NULL GENERATED ALWAYS AS (lease_state IN ('GRANTED', 'ACTIVE')) STORED,
+    -- For the index below: one on `status` itself would end HOT at every step between two states.
     has_committed boolean    NOT NULL GENERATED ALWAYS AS (status IN ('COMMITTED', 'DONE')) STORED,
+    CHECK ((finished_at IS NULL) = (lease_state IN ('GRANTED', 'ACTIVE'))),
     FOREIGN KEY (job_id, attempt) REFERENCES attempts (job_id, attempt)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
--- One live lease per attempt, and at most one commit per job, ever.
-CREATE UNIQUE INDEX executions_live ON executions (job_id, attempt) WHERE is_live;
+-- One live lease per attempt, and at most one commit per job, ever. A lease lives until it finished: the CHECK above says
+-- so, and the step from GRANTED to ACTIVE leaves this index alone.
+CREATE UNIQUE INDEX executions_live ON executions (job_id, attempt) WHERE finished_at IS NULL;
 CREATE UNIQUE INDEX executions_committed ON executions (job_id) WHERE has_committed;
 CREATE UNIQUE INDEX executions_token ON executions (job_id, token);
 CREATE INDEX executions_due ON executions (due_at) WHERE due_at IS NOT NULL;
@@ -202,26 +202,29 @@ CREATE INDEX deliveries_due ON deliveries (due_at) WHERE state IN ('pending', 'r
 CREATE INDEX deliveries_claimed ON deliveries (due_at) WHERE state = 'delivering';
 CREATE INDEX deliveries_reports ON deliveries (reports) WHERE reports IS NOT NULL;
 
--- The audit log, numbered without gaps in commit order. `root` is what an entry is filed under.
-CREATE TABLE events (
-    seq         bigint      NOT NULL PRIMARY KEY,
-    at          timestamptz NOT NULL,
-    machine     text        NOT NULL,
-    root        text COLLATE "C" NOT NULL,
-    entity      text        NOT NULL,
-    from_state  text,
-    event       text        NOT NULL,
-    to_state    text        NOT NULL,
-    owner       text        NOT NULL,
-    cause       text        NOT NULL
+-- The audit log, numbered without gaps in commit order. What one save says about one root in a row is one row here: the
+-- log is most of what is written, and it is written once and hardly ever read.
+CREATE TABLE event_groups (
+    seq      bigint      NOT NULL PRIMARY KEY, -- the number of the group's last event
+    size     integer     NOT NULL CHECK (size >= 1),
+    at       timestamptz NOT NULL,
+    root     text COLLATE "C" NOT NULL, -- what the events are filed under
+    entries  text        NOT NULL -- a JSON array of [machine, entity, from_state, event, to_state, owner, cause]
 );
-CREATE INDEX events_root ON events (root);
+CREATE INDEX event_groups_root ON event_groups (root);
 
--- The number of the last event. Whoever writes events takes this row as the last thing before its commit and keeps it
--- until then, so numbers become visible in order.
+-- The same, one event per row.
+CREATE VIEW events AS
+SELECT seq - size + place AS seq, at, entry ->> 0 AS machine, root, entry ->> 1 AS entity, entry ->> 2 AS from_state,
+       entry ->> 3 AS event, entry ->> 4 AS to_state, entry ->> 5 AS owner, entry ->> 6 AS cause
+FROM event_groups CROSS JOIN LATERAL jsonb_array_elements(entries::jsonb) WITH ORDINALITY AS u (entry, place);
+
+-- The number of the last event, and of saves so far. Every save moves this row, as the last thing before its commit, and
+-- keeps it until then: numbers become visible in order, and who finds `saves` unchanged knows that nobody has written.
 CREATE TABLE event_head (
-    one  boolean NOT NULL PRIMARY KEY DEFAULT true CHECK (one),
-    seq  bigint  NOT NULL
+    one    boolean NOT NULL PRIMARY KEY DEFAULT true CHECK (one),
+    seq    bigint  NOT NULL,
+    saves  bigint  NOT NULL
 ) WITH (fillfactor = 10, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
         autovacuum_vacuum_cost_delay = 0);
-INSERT INTO event_head (seq) VALUES (0);
+INSERT INTO event_head (seq, saves) VALUES (0, 0);

@@ -17,12 +17,14 @@ use crate::postgres::tables::{Kind, Versioned, Versions};
 /// Takes entries away. One that another server holds is passed over, not waited for: that server may wait for us.
 const TAKE_FROM_QUEUE: &str = "
     DELETE FROM ready WHERE ctid = ANY (ARRAY (
-        SELECT t.ctid
+        SELECT x.ctid
         FROM unnest($1::bigint[], $2::bigint[], $3::timestamptz[], $4::text[], $5::integer[])
             AS u (queue_id, rank, since, job_id, attempt)
-        JOIN ready t ON t.queue_id = u.queue_id AND t.rank = u.rank AND t.since = u.since
-            AND t.job_id = u.job_id AND t.attempt = u.attempt
-        FOR UPDATE OF t SKIP LOCKED))";
+        CROSS JOIN LATERAL (
+            SELECT t.ctid FROM ready t
+            WHERE t.queue_id = u.queue_id AND t.rank = u.rank AND t.since = u.since
+                AND t.job_id = u.job_id AND t.attempt = u.attempt
+            FOR UPDATE SKIP LOCKED) x))";
 
 /// What the answer to a statement must be.
 pub enum Check {
@@ -126,14 +128,13 @@ impl<'a> Changes<'a> {
         self.round.push(sql, R::arrays(&held, |kind| kind == Kind::Key));
     }
 
-    /// Goes through the rows in the order of their keys, which is the book's, as one plan is allowed only: from the list
-    /// into the index.
+    /// Goes through the rows in the order of their keys, which is the book's.
     fn update<R: Versioned>(&mut self, changed: &[&'a R], versions: &Versions) {
         if changed.is_empty() {
             return;
         }
         let known = R::versions(versions);
-        // A record that was not loaded through us has no version; none is never equal, so it counts as moved.
+        // A record that was not loaded through us has no version. None is never equal, so it counts as moved.
         let expected: Vec<Option<i32>> =
             changed.iter().map(|record| known.get(&record.key()).map(|version| version.bits())).collect();
         let mut arrays = R::arrays(changed, |kind| kind != Kind::Fixed);

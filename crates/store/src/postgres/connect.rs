@@ -14,8 +14,8 @@ use crate::postgres::round::{Answer, Failed, Param, Round};
 
 /// Every statement of ours goes by keys, from a list of them into an index, whatever the tables' sizes. A plan made
 /// while a table was empty must not become a scan of all its rows when it is full, and planning each time costs more
-/// than most statements. Hence: one plan per statement, and only this kind of plan (`jit` would be triggered by the
-/// costs the planner invents for what is switched off).
+/// than most statements. Hence: one plan per statement, and only this kind of plan. (`jit` would be triggered by the
+/// costs that the planner invents for what is switched off.)
 ///
 /// A server that hangs or lost its network gives its locks back after a while. A commit that is answered is on disk,
 /// also where the database's default says otherwise.

@@ -10,12 +10,12 @@ use tokio_postgres::Row;
 use wire::{JobId, RunId};
 
 use crate::StoreError;
-use crate::postgres::fault;
 use crate::postgres::finders::{after_text, bound};
 use crate::postgres::pool::{Lent, Pool};
 use crate::postgres::round::{BEGIN_READING, COMMIT, Param, Round};
-use crate::postgres::rows::{Cell, Cells, READY_COLUMNS, read_effect, read_event, read_ready};
+use crate::postgres::rows::{Cell, Cells, READY_COLUMNS, read_effect, read_ready};
 use crate::postgres::tables::{record, selected};
+use crate::postgres::{events, fault};
 
 static JOB: LazyLock<String> =
     LazyLock::new(|| format!("SELECT {} FROM jobs t WHERE id = $1", selected::<Job>("t")));
@@ -39,9 +39,9 @@ static READY: LazyLock<String> = LazyLock::new(|| {
     format!("SELECT {READY_COLUMNS} FROM ready WHERE job_id = ANY ($1::text[]) ORDER BY {READY_COLUMNS}")
 });
 const EFFECTS: &str = "SELECT job_id, position, exec_id, kind, body FROM effects WHERE job_id = ANY ($1::text[]) ORDER BY position";
-const EVENTS: &str = "
-    SELECT root, seq, at, machine, entity, from_state, event, to_state, owner, cause FROM events
-    WHERE root = ANY ($1::text[]) ORDER BY seq";
+static EVENTS: LazyLock<String> = LazyLock::new(|| {
+    format!("SELECT root, {} FROM event_groups WHERE root = ANY ($1::text[]) ORDER BY seq", events::COLUMNS)
+});
 
 static RUNS_AFTER: LazyLock<String> = LazyLock::new(|| {
     format!("SELECT {} FROM runs t WHERE id > $1 ORDER BY id LIMIT $2", selected::<Run>("t"))
@@ -74,19 +74,19 @@ async fn job_files(
     let jobs = page(&reader, sql, params).await?;
     let jobs: Vec<Job> = jobs.iter().map(record).collect::<Result<_, _>>()?;
     let keys: Vec<String> = jobs.iter().map(|job| job.id.to_string()).collect();
-    let rows = filed(reader, &keys, [&ATTEMPTS, &EXECUTIONS, &READY, EFFECTS, EVENTS]).await?;
+    let rows = filed(reader, &keys, [&ATTEMPTS, &EXECUTIONS, &READY, EFFECTS, &EVENTS]).await?;
     let [attempts, executions, ready, effects, events] = rows;
     let mut attempts = grouped(&attempts, |row| record(row).map(|it: Attempt| (it.key.job, it)))?;
     let mut executions = grouped(&executions, |row| record(row).map(|it: Execution| (it.job(), it)))?;
     let mut ready = grouped(&ready, |row| read_ready(&mut Cells::of(row)).map(|it| (it.attempt.job, it)))?;
     let mut effects = grouped(&effects, |row| read_effect(&mut Cells::of(row)).map(|it| (it.job, it)))?;
-    let mut events = grouped(&events, root_and_event::<JobId>)?;
+    let mut events = grouped(&events, root_and_events::<JobId>)?;
     let file = |job: Job| JobFile {
         attempts: attempts.remove(&job.id).unwrap_or_default(),
         executions: executions.remove(&job.id).unwrap_or_default(),
         ready: ready.remove(&job.id).unwrap_or_default(),
         effects: effects.remove(&job.id).unwrap_or_default(),
-        events: events.remove(&job.id).unwrap_or_default(),
+        events: events.remove(&job.id).unwrap_or_default().concat(),
         job,
     };
     Ok(jobs.into_iter().map(file).collect())
@@ -102,13 +102,13 @@ pub async fn run_files_after(
     let runs = page(&reader, &RUNS_AFTER, params).await?;
     let runs: Vec<Run> = runs.iter().map(record).collect::<Result<_, _>>()?;
     let keys: Vec<String> = runs.iter().map(|run| run.id.to_string()).collect();
-    let [jobs, events, reports] = filed(reader, &keys, [&JOBS_OF_RUNS, EVENTS, REPORTS]).await?;
+    let [jobs, events, reports] = filed(reader, &keys, [&JOBS_OF_RUNS, &EVENTS, REPORTS]).await?;
     let mut jobs = grouped(&jobs, |row| record(row).map(|job: Job| (job.run, job)))?;
-    let mut events = grouped(&events, root_and_event::<RunId>)?;
+    let mut events = grouped(&events, root_and_events::<RunId>)?;
     let reports = grouped(&reports, |row| Ok((Cells::of(row).next::<RunId>()?, ())))?;
     let file = |run: Run| RunFile {
         jobs: jobs.remove(&Some(run.id)).unwrap_or_default(),
-        events: events.remove(&run.id).unwrap_or_default(),
+        events: events.remove(&run.id).unwrap_or_default().concat(),
         reports_open: reports.get(&run.id).map_or(0, |open| open.len() as u32),
         run,
     };
@@ -153,7 +153,7 @@ fn grouped<K: Ord, T>(
     Ok(groups)
 }
 
-fn root_and_event<I: Cell>(row: &Row) -> Result<(I, Event), StoreError> {
+fn root_and_events<I: Cell>(row: &Row) -> Result<(I, Vec<Event>), StoreError> {
     let mut cells = Cells::of(row);
-    Ok((cells.next()?, read_event(&mut cells)?))
+    Ok((cells.next()?, events::read(&mut cells)?))
 }

@@ -1,4 +1,4 @@
-//! The book while it is being filled: what becomes of each row, and what else it shows to be needed.
+//! The book while it is being filled: what is still needed, and what becomes of each row.
 
 use std::collections::BTreeSet;
 
@@ -7,24 +7,38 @@ use decisions::records::{Attempt, Delivery, Execution, Job, Run, Runner, Tenant,
 use wire::{ExecId, JobId, RunId, RunnerId, TenantId, Time};
 
 use crate::StoreError;
-use crate::postgres::rows::Cells;
+use crate::postgres::cache::Save;
+use crate::postgres::rows::{Cells, Version};
 use crate::postgres::tables::{Versions, seen, width};
+use crate::postgres::wanted::Wanted;
 
 #[derive(Default)]
 pub struct Filling {
     pub book: Book,
     pub versions: Versions,
-    pub now: Option<Time>,
-    /// Needed, as far as is known.
+    /// The last save that the snapshot shows, and its time.
+    pub moment: Option<(Save, Time)>,
+    pub needs: Needs,
+    /// Whose webhooks are in the book, or on their way.
+    told: BTreeSet<TenantId>,
+}
+
+/// What is known to be needed and not in the book yet.
+#[derive(Default)]
+pub struct Needs {
+    /// What only the asks themselves can name.
+    pub wanted: Wanted,
+    pub executions: BTreeSet<ExecId>,
     pub members: BTreeSet<Member>,
     pub runs: BTreeSet<RunId>,
     pub runners: BTreeSet<RunnerId>,
     pub specs: BTreeSet<JobId>,
+    pub webhooks: BTreeSet<TenantId>,
 }
 
 /// Whose family is needed. For an execution that includes its own attempt, which need not be the latest; the execution
 /// itself is in the book and is not read again.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Member {
     pub job: JobId,
     pub own_attempt: Option<u32>,
@@ -37,55 +51,112 @@ impl Member {
     }
 }
 
-/// One method per question: it takes a row.
+impl Filling {
+    pub fn with(mut wanted: Wanted) -> Filling {
+        let mut filling = Filling::default();
+        let needs = &mut filling.needs;
+        needs.executions = std::mem::take(&mut wanted.executions);
+        needs.members = std::mem::take(&mut wanted.jobs).into_iter().map(Member::of).collect();
+        needs.runs = std::mem::take(&mut wanted.runs);
+        needs.runners = std::mem::take(&mut wanted.runners);
+        needs.specs = std::mem::take(&mut wanted.specs);
+        for key in std::mem::take(&mut wanted.candidates) {
+            needs.members.insert(Member::of(key.attempt.job));
+            needs.specs.insert(key.attempt.job);
+            filling.book.ready.insert(key);
+        }
+        for tenant in &wanted.tenants {
+            filling.may_be_told(*tenant);
+        }
+        filling.needs.wanted = wanted;
+        filling
+    }
+
+    /// Something about this tenant may happen: its subscribers are needed.
+    fn may_be_told(&mut self, tenant: TenantId) {
+        if self.told.insert(tenant) {
+            self.needs.webhooks.insert(tenant);
+        }
+    }
+
+    pub fn bring_execution(&mut self, (version, execution): (Version, Execution)) {
+        let own_attempt = Some(execution.attempt.index);
+        self.needs.members.insert(Member {
+            job: execution.job(),
+            own_attempt,
+            execution: Some(execution.id),
+        });
+        self.need_run(execution.run);
+        if !self.book.runners.has(&execution.runner) {
+            self.needs.runners.insert(execution.runner.clone());
+        }
+        self.versions.bring(&mut self.book, (version, execution));
+    }
+
+    pub fn bring_run(&mut self, (version, run): (Version, Run)) {
+        self.may_be_told(run.tenant);
+        self.versions.bring(&mut self.book, (version, run));
+    }
+
+    pub fn bring_job(&mut self, (version, job): (Version, Job)) {
+        self.may_be_told(job.tenant);
+        self.need_run(job.run);
+        self.versions.bring(&mut self.book, (version, job));
+    }
+
+    fn need_run(&mut self, run: Option<RunId>) {
+        self.needs.runs.extend(run.filter(|run| !self.book.runs.has(run)));
+    }
+}
+
+/// One method per question: it takes a row of the answer.
 impl Filling {
     pub fn nothing(&mut self, _: &mut Cells<'_>) -> Result<(), StoreError> {
         Ok(())
     }
 
-    pub fn clock(&mut self, cells: &mut Cells<'_>) -> Result<(), StoreError> {
-        self.now = Some(cells.next()?);
+    pub fn moment(&mut self, cells: &mut Cells<'_>) -> Result<(), StoreError> {
+        let last = Save { number: cells.next()?, version: cells.next()? };
+        self.moment = Some((last, cells.next()?));
         Ok(())
     }
 
     pub fn execution(&mut self, cells: &mut Cells<'_>) -> Result<(), StoreError> {
-        let (version, execution): (_, Execution) = seen(cells)?;
-        let own_attempt = Some(execution.attempt.index);
-        self.members.insert(Member { job: execution.job(), own_attempt, execution: Some(execution.id) });
-        self.runs.extend(execution.run);
-        self.runners.insert(execution.runner.clone());
-        self.versions.bring(&mut self.book, (version, execution));
+        self.bring_execution(seen(cells)?);
         Ok(())
     }
 
     pub fn job_key(&mut self, cells: &mut Cells<'_>) -> Result<(), StoreError> {
         let (tenant, key, job): (TenantId, String, JobId) = (cells.next()?, cells.next()?, cells.next()?);
         self.book.job_keys.insert((tenant, key), job);
-        self.members.insert(Member::of(job));
+        self.needs.members.insert(Member::of(job));
         Ok(())
     }
 
     pub fn trigger(&mut self, cells: &mut Cells<'_>) -> Result<(), StoreError> {
         let (version, run): (_, Run) = seen(cells)?;
         self.book.triggers.extend(run.trigger_key.clone().map(|key| ((run.tenant, key), run.id)));
-        self.versions.bring(&mut self.book, (version, run));
+        self.bring_run((version, run));
         Ok(())
     }
 
     pub fn tenant(&mut self, cells: &mut Cells<'_>) -> Result<(), StoreError> {
-        self.versions.bring::<Tenant>(&mut self.book, seen(cells)?);
+        let (version, tenant): (_, Tenant) = seen(cells)?;
+        self.may_be_told(tenant.id);
+        self.versions.bring(&mut self.book, (version, tenant));
         Ok(())
     }
 
     pub fn tenant_name(&mut self, cells: &mut Cells<'_>) -> Result<(), StoreError> {
         let (version, tenant): (_, Tenant) = seen(cells)?;
+        self.may_be_told(tenant.id);
         self.book.tenant_names.insert(tenant.name.clone(), tenant.id);
         self.versions.bring(&mut self.book, (version, tenant));
         Ok(())
     }
 
     pub fn run(&mut self, cells: &mut Cells<'_>) -> Result<(), StoreError> {
-        self.versions.bring::<Run>(&mut self.book, seen(cells)?);
+        self.bring_run(seen(cells)?);
         Ok(())
     }
 
@@ -96,7 +167,7 @@ impl Filling {
 
     pub fn delivery(&mut self, cells: &mut Cells<'_>) -> Result<(), StoreError> {
         let (version, delivery): (_, Delivery) = seen(cells)?;
-        self.runs.extend(delivery.reports);
+        self.need_run(delivery.reports);
         self.versions.bring(&mut self.book, (version, delivery));
         Ok(())
     }
@@ -127,7 +198,7 @@ impl Filling {
     pub fn sweep(&mut self, cells: &mut Cells<'_>) -> Result<(), StoreError> {
         let run = cells.next()?;
         let jobs: Vec<JobId> = cells.ids()?;
-        self.members.extend(jobs.iter().copied().map(Member::of));
+        self.needs.members.extend(jobs.iter().copied().map(Member::of));
         self.book.sweeps.insert(run, jobs);
         Ok(())
     }
@@ -135,30 +206,19 @@ impl Filling {
     pub fn release(&mut self, cells: &mut Cells<'_>) -> Result<(), StoreError> {
         let job = cells.next()?;
         let dependents: Vec<JobId> = cells.ids()?;
-        self.members.extend(dependents.iter().copied().map(Member::of));
+        self.needs.members.extend(dependents.iter().copied().map(Member::of));
         self.book.dependents.insert(job, dependents);
         Ok(())
     }
 
     pub fn family(&mut self, cells: &mut Cells<'_>) -> Result<(), StoreError> {
-        let (version, job): (_, Job) = seen(cells)?;
-        self.runs.extend(job.run);
-        self.versions.bring(&mut self.book, (version, job));
+        self.bring_job(seen(cells)?);
         self.versions.bring::<Attempt>(&mut self.book, seen(cells)?);
         if cells.is_null()? {
             cells.skip(width::<Execution>());
             return Ok(());
         }
-        let (version, execution): (_, Execution) = seen(cells)?;
-        self.versions.bring(&mut self.book, (version, execution));
+        self.versions.bring::<Execution>(&mut self.book, seen(cells)?);
         Ok(())
-    }
-
-    /// Whose webhooks may be told about something.
-    pub fn tenants(&self) -> BTreeSet<TenantId> {
-        let of_tenants = self.book.tenants.peek_all().map(|tenant| tenant.id);
-        let of_runs = self.book.runs.peek_all().map(|run| run.tenant);
-        let of_jobs = self.book.jobs.peek_all().map(|job| job.tenant);
-        of_tenants.chain(of_runs).chain(of_jobs).collect()
     }
 }

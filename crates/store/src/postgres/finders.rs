@@ -9,11 +9,11 @@ use decisions::records::{Delivery, Event, Queue, Run, Tenant};
 use tokio_postgres::Row;
 use wire::{ExecId, JobId, MessageId, RunId};
 
-use crate::postgres::fault;
 use crate::postgres::pool::Pool;
 use crate::postgres::round::{Param, Round};
-use crate::postgres::rows::{Cell, Cells, read_event};
+use crate::postgres::rows::{Cell, Cells};
 use crate::postgres::tables::{record, selected};
+use crate::postgres::{events, fault};
 use crate::{Due, LogBounds, StoreError};
 
 const EXECUTIONS_DUE: &str =
@@ -29,7 +29,7 @@ const DELIVERIES_READY: &str = "
     SELECT id FROM deliveries WHERE state IN ('pending', 'retry_wait') AND due_at <= (SELECT clock_timestamp())
     ORDER BY due_at, id LIMIT $1";
 const EXECUTION_JOB: &str = "SELECT job_id FROM executions WHERE id = $1";
-const LOG_BOUNDS: &str = "SELECT count(*), coalesce(max(seq), 0) FROM events";
+const LOG_BOUNDS: &str = "SELECT coalesce(sum(size), 0)::bigint, coalesce(max(seq), 0) FROM event_groups";
 
 static QUEUES: LazyLock<String> =
     LazyLock::new(|| format!("SELECT {} FROM queues t ORDER BY id", selected::<Queue>("t")));
@@ -41,12 +41,12 @@ static DELIVERIES_AFTER: LazyLock<String> = LazyLock::new(|| {
     format!("SELECT {} FROM deliveries t WHERE id > $1 ORDER BY id LIMIT $2", selected::<Delivery>("t"))
 });
 
-const EVENTS_OF: &str = "
-    SELECT seq, at, machine, entity, from_state, event, to_state, owner, cause FROM events
-    WHERE root = $1 ORDER BY seq";
-const EVENTS_AFTER: &str = "
-    SELECT seq, at, machine, entity, from_state, event, to_state, owner, cause FROM events
-    WHERE seq > $1 ORDER BY seq LIMIT $2";
+static EVENTS_OF: LazyLock<String> =
+    LazyLock::new(|| format!("SELECT {} FROM event_groups WHERE root = $1 ORDER BY seq", events::COLUMNS));
+/// A group is numbered by its last event, so every row has something to give.
+static EVENTS_AFTER: LazyLock<String> = LazyLock::new(|| {
+    format!("SELECT {} FROM event_groups WHERE seq > $1 ORDER BY seq LIMIT $2", events::COLUMNS)
+});
 
 /// What an operator must know, from the catalogue and the settings; not a check of every page.
 const INTEGRITY: &str = "
@@ -58,7 +58,7 @@ const INTEGRITY: &str = "
     WHERE NOT convalidated AND connamespace = current_schema()::regnamespace
     UNION ALL
     SELECT format('the last event is %s, but event_head says %s', last, seq)
-    FROM (SELECT coalesce(max(seq), 0) AS last FROM events) e, event_head WHERE last <> seq
+    FROM (SELECT coalesce(max(seq), 0) AS last FROM event_groups) e, event_head WHERE last <> seq
     UNION ALL
     SELECT 'event_head has no row' WHERE NOT EXISTS (SELECT FROM event_head)
     UNION ALL
@@ -94,8 +94,10 @@ fn cells<T: Cell>(rows: &[Row]) -> Result<Vec<T>, StoreError> {
     rows.iter().map(|row| Cells::of(row).next()).collect()
 }
 
-pub fn events(rows: &[Row]) -> Result<Vec<Event>, StoreError> {
-    rows.iter().map(|row| read_event(&mut Cells::of(row))).collect()
+fn unpacked(rows: &[Row]) -> Result<Vec<Event>, StoreError> {
+    let groups: Vec<Vec<Event>> =
+        rows.iter().map(|row| events::read(&mut Cells::of(row))).collect::<Result<_, _>>()?;
+    Ok(groups.into_iter().flatten().collect())
 }
 
 pub fn bound(limit: usize) -> i64 {
@@ -154,11 +156,13 @@ pub fn after_text(after: Option<impl ToString>) -> String {
 }
 
 pub async fn events_of(readers: &Pool, root: &str) -> Result<Vec<Event>, StoreError> {
-    events(&ask_one(readers, EVENTS_OF, vec![Box::new(root.to_owned())]).await?)
+    unpacked(&ask_one(readers, &EVENTS_OF, vec![Box::new(root.to_owned())]).await?)
 }
 
 pub async fn events_after(readers: &Pool, seq: i64, limit: usize) -> Result<Vec<Event>, StoreError> {
-    events(&ask_one(readers, EVENTS_AFTER, vec![Box::new(seq), Box::new(bound(limit))]).await?)
+    let rows = ask_one(readers, &EVENTS_AFTER, vec![Box::new(seq), Box::new(bound(limit))]).await?;
+    let later = unpacked(&rows)?.into_iter().filter(|event| event.seq > seq);
+    Ok(later.take(limit).collect())
 }
 
 pub async fn log_bounds(readers: &Pool) -> Result<LogBounds, StoreError> {

@@ -4,8 +4,9 @@ use std::sync::LazyLock;
 
 use decisions::Book;
 use decisions::book::{Appended, Shelf};
-use decisions::records::{Queue, ReadyKey, Transition};
+use decisions::records::{Queue, ReadyKey};
 
+use crate::postgres::events;
 use crate::postgres::queue::QueueMoves;
 use crate::postgres::round::{COMMIT, Param, Round};
 use crate::postgres::rows::{count, moment};
@@ -32,16 +33,7 @@ const INSERT_EFFECTS: &str = "
     INSERT INTO effects (job_id, position, exec_id, kind, body)
     SELECT * FROM unnest($1::text[], $2::integer[], $3::text[], $4::text[], $5::text[])";
 
-/// Takes the next numbers and uses them at once. The row of the last number stays locked until the commit.
-const LOG: &str = "
-    WITH head AS (UPDATE event_head SET seq = seq + $1 WHERE one RETURNING seq)
-    INSERT INTO events (seq, at, machine, root, entity, from_state, event, to_state, owner, cause)
-    SELECT head.seq - $1 + u.place, u.at, u.machine, u.root, u.entity, u.from_state, u.event, u.to_state, u.owner, u.cause
-    FROM head CROSS JOIN unnest($2::timestamptz[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
-        $8::text[], $9::text[], $10::text[])
-        WITH ORDINALITY AS u (at, machine, root, entity, from_state, event, to_state, owner, cause, place)";
-
-/// From what is referred to towards what refers. The commit is the last statement.
+/// From what is referred to towards what refers. The last two statements are the log and the commit.
 pub fn round(book: &Book) -> Round<'_> {
     let mut round = Round::default();
     insert(&mut round, &book.tenants);
@@ -58,7 +50,7 @@ pub fn round(book: &Book) -> Round<'_> {
     insert_effects(&mut round, &book.appended);
     insert(&mut round, &book.deliveries);
     enter_queue(&mut round, book);
-    log(&mut round, &book.appended.transitions);
+    events::log(&mut round, &book.appended.transitions);
     round.push(COMMIT, vec![]);
     round
 }
@@ -130,23 +122,4 @@ pub fn queue_arrays(keys: &[ReadyKey]) -> Vec<Param<'static>> {
     let jobs: Vec<String> = keys.iter().map(|key| key.attempt.job.to_string()).collect();
     let attempts: Vec<i32> = keys.iter().map(|key| count(key.attempt.index)).collect();
     vec![Box::new(queues), Box::new(ranks), Box::new(since), Box::new(jobs), Box::new(attempts)]
-}
-
-fn log<'a>(round: &mut Round<'a>, transitions: &'a [Transition]) {
-    if transitions.is_empty() {
-        return;
-    }
-    let mut params: Vec<Param<'a>> = vec![Box::new(transitions.len() as i64)];
-    params.push(Box::new(transitions.iter().map(|it| moment(it.at)).collect::<Vec<_>>()));
-    params.push(Box::new(transitions.iter().map(|it| it.machine).collect::<Vec<_>>()));
-    params.push(Box::new(
-        transitions.iter().map(|it| it.entity.root().as_str().to_owned()).collect::<Vec<_>>(),
-    ));
-    params.push(Box::new(transitions.iter().map(|it| it.entity.to_string()).collect::<Vec<_>>()));
-    params.push(Box::new(transitions.iter().map(|it| it.from).collect::<Vec<_>>()));
-    params.push(Box::new(transitions.iter().map(|it| it.event).collect::<Vec<_>>()));
-    params.push(Box::new(transitions.iter().map(|it| it.to).collect::<Vec<_>>()));
-    params.push(Box::new(transitions.iter().map(|it| it.owner.as_str()).collect::<Vec<_>>()));
-    params.push(Box::new(transitions.iter().map(|it| it.cause.as_ref()).collect::<Vec<_>>()));
-    round.push(LOG, params);
 }

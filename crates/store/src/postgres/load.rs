@@ -1,23 +1,25 @@
-//! Load: the asks of a batch, answered together in three rounds and one snapshot.
+//! Load: the asks of a batch, answered together, in one snapshot.
 //!
-//! First what the asks name, then the families that follow from it, then the runs and webhooks that follow from those.
+//! Each round asks for all that is known to be needed; what comes may show that more is: the family of an execution, the
+//! run of a job. Three rounds at most, and only one if this process wrote last and remembers.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
+use std::mem::take;
 
 use decisions::Ask;
 use decisions::policy::CHUNK;
-use decisions::records::ReadyKey;
 use wire::TenantId;
 
-use crate::postgres::filling::{Filling, Member};
-use crate::postgres::pool::{Lent, Pool};
+use crate::postgres::filling::Filling;
+use crate::postgres::pool::Lent;
 use crate::postgres::questions as sql;
+use crate::postgres::recall::recall;
 use crate::postgres::round::{BEGIN_READING, COMMIT, Param, Round};
 use crate::postgres::rows::{Cells, count};
 use crate::postgres::tables::Versions;
 use crate::postgres::wanted::Wanted;
-use crate::postgres::{fault, ready};
+use crate::postgres::{Postgres, fault, ready};
 use crate::{Loaded, StoreError};
 
 /// What a save needs to know of its load.
@@ -27,25 +29,58 @@ pub struct Session {
     pub(super) versions: Versions,
 }
 
-pub async fn load(writers: &Pool, readers: &Pool, asks: &[Ask]) -> Result<Loaded<Session>, StoreError> {
-    let wanted = Wanted::by(asks);
-    // Before the snapshot is taken: it then shows every candidate as queued, and nobody can change that.
-    let (writer, candidates) = match wanted.ready.as_slice() {
-        [] => (None, BTreeSet::new()),
-        asks => ready::pick(writers, asks).await.map(|(lent, candidates)| (Some(lent), candidates))?,
-    };
-    let mut filling = Filling::default();
-    let reader = readers.take().await?;
-    let questions = what_is_named(&mut filling, wanted, candidates);
-    answer(&reader, &mut filling, questions).await?;
-    let questions = families(&filling);
-    answer(&reader, &mut filling, questions).await?;
-    let questions = what_families_belong_to(&filling);
-    answer(&reader, &mut filling, questions).await?;
-    reader.give_back();
-    let now =
-        filling.now.ok_or_else(|| StoreError::Unavailable("the server does not tell the time".into()))?;
+pub async fn load(store: &Postgres, asks: &[Ask]) -> Result<Loaded<Session>, StoreError> {
+    let mut wanted = Wanted::by(asks);
+    let mut writer = None;
+    if !wanted.ready.is_empty() {
+        // Before the snapshot is taken: it then shows every candidate as queued, and nobody can change that.
+        let (lent, candidates) = ready::pick(&store.writers, &wanted.ready).await?;
+        (writer, wanted.candidates) = (Some(lent), candidates);
+    }
+    let reader = store.readers.take().await?;
+    let mut filling = begin(store, &reader, wanted).await?;
+    loop {
+        let questions = questions(&mut filling);
+        if questions.is_empty() {
+            break;
+        }
+        answer(&reader, &mut filling, questions).await?;
+    }
+    tokio::spawn(end(reader));
+    let (_, now) = filling.moment.ok_or_else(|| StoreError::Unavailable("event_head has no row".into()))?;
     Ok(Loaded { book: filling.book, now, session: Session { writer, versions: filling.versions } })
+}
+
+/// Takes the snapshot and asks the first round, believing that nobody else has written since our last save. If that was
+/// wrong, everything is asked for, in the same snapshot.
+async fn begin(store: &Postgres, reader: &Lent, wanted: Wanted) -> Result<Filling, StoreError> {
+    let mut filling = Filling::with(wanted.clone());
+    let believed = {
+        let cache = store.cache();
+        recall(&mut filling, &cache);
+        cache.last()
+    };
+    let mut asked = vec![
+        Question { sql: BEGIN_READING, params: vec![], take: Filling::nothing },
+        Question { sql: sql::MOMENT, params: vec![], take: Filling::moment },
+    ];
+    asked.extend(questions(&mut filling));
+    answer(reader, &mut filling, asked).await?;
+    if believed.is_some() && filling.moment.map(|(save, _)| save) != believed {
+        let moment = filling.moment;
+        filling = Filling::with(wanted);
+        filling.moment = moment;
+    }
+    Ok(filling)
+}
+
+/// Nobody waits for the end of a transaction that has only read.
+async fn end(reader: Lent) {
+    let mut round = Round::default();
+    round.push(COMMIT, vec![]);
+    if reader.connection.run(round).await.is_ok() {
+        reader.give_back();
+    }
 }
 
 /// A statement, and what becomes of each of its rows.
@@ -80,54 +115,36 @@ macro_rules! ask {
     };
 }
 
-/// The first round also begins the transaction, and with it the snapshot. What can wait is kept for the second.
-fn what_is_named(filling: &mut Filling, wanted: Wanted, candidates: BTreeSet<ReadyKey>) -> Vec<Question> {
-    let mut asked = vec![
-        Question { sql: BEGIN_READING, params: vec![], take: Filling::nothing },
-        Question { sql: sql::CLOCK, params: vec![], take: Filling::clock },
-    ];
+/// Everything that is needed, as far as is known; it is no longer needed afterwards.
+fn questions(filling: &mut Filling) -> Vec<Question> {
+    let needs = take(&mut filling.needs);
+    let mut asked = what_is_named(needs.wanted);
+    let jobs: Vec<String> = needs.members.iter().map(|member| member.job.to_string()).collect();
+    let own_attempts: Vec<Option<i32>> = needs.members.iter().map(|it| it.own_attempt.map(count)).collect();
+    let executions: Vec<Option<String>> =
+        needs.members.iter().map(|member| member.execution.map(|id| id.to_string())).collect();
+    ask!(asked, &sql::EXECUTIONS_BY_ID, execution, texts(needs.executions));
+    ask!(asked, &sql::FAMILIES, family, jobs, own_attempts, executions);
+    ask!(asked, &sql::RUNS_BY_ID, run, texts(needs.runs));
+    ask!(asked, &sql::RUNNERS_BY_ID, runner, texts(needs.runners));
+    ask!(asked, sql::SPECS, spec, texts(needs.specs));
+    ask!(asked, &sql::WEBHOOKS_BY_TENANT, webhook, texts(needs.webhooks));
+    asked
+}
+
+fn what_is_named(wanted: Wanted) -> Vec<Question> {
+    let mut asked = Vec::new();
     let (job_tenants, job_keys) = tenants_and_keys(wanted.job_keys);
     let (trigger_tenants, trigger_keys) = tenants_and_keys(wanted.triggers);
-    ask!(asked, &sql::EXECUTIONS_BY_ID, execution, texts(&wanted.executions));
     ask!(asked, sql::JOBS_BY_KEY, job_key, job_tenants, job_keys);
     ask!(asked, &sql::RUNS_BY_TRIGGER, trigger, trigger_tenants, trigger_keys);
-    ask!(asked, &sql::TENANTS_BY_ID, tenant, texts(&wanted.tenants));
-    ask!(asked, &sql::TENANTS_BY_NAME, tenant_name, texts(&wanted.tenant_names));
-    ask!(asked, &sql::DELIVERIES_BY_ID, delivery, texts(&wanted.deliveries));
-    ask!(asked, sql::PLANS, plan, texts(&wanted.plans));
-    ask!(asked, sql::SUCCEEDED, succeeded, texts(&wanted.succeeded));
-    ask!(asked, sql::SWEEPS, sweep, texts(&wanted.sweeps), CHUNK as i64);
-    ask!(asked, sql::RELEASES, release, texts(&wanted.releases), CHUNK as i64);
-    filling.members = wanted.jobs.into_iter().map(Member::of).collect();
-    filling.members.extend(candidates.iter().map(|key| Member::of(key.attempt.job)));
-    filling.specs = wanted.specs;
-    filling.specs.extend(candidates.iter().map(|key| key.attempt.job));
-    filling.runs = wanted.runs;
-    filling.runners = wanted.runners;
-    filling.book.ready = candidates;
-    asked
-}
-
-fn families(filling: &Filling) -> Vec<Question> {
-    let mut asked = Vec::new();
-    let jobs: Vec<String> = filling.members.iter().map(|member| member.job.to_string()).collect();
-    let own_attempts: Vec<Option<i32>> = filling.members.iter().map(|it| it.own_attempt.map(count)).collect();
-    let executions: Vec<Option<String>> =
-        filling.members.iter().map(|member| member.execution.map(|id| id.to_string())).collect();
-    ask!(asked, &sql::FAMILIES, family, jobs, own_attempts, executions);
-    ask!(asked, &sql::RUNS_BY_ID, run, texts(&filling.runs));
-    ask!(asked, &sql::RUNNERS_BY_ID, runner, texts(&filling.runners));
-    ask!(asked, sql::SPECS, spec, texts(&filling.specs));
-    asked
-}
-
-/// The last round also ends the transaction.
-fn what_families_belong_to(filling: &Filling) -> Vec<Question> {
-    let mut asked = Vec::new();
-    let runs = filling.runs.iter().filter(|run| !filling.book.runs.has(run));
-    ask!(asked, &sql::RUNS_BY_ID, run, texts(runs));
-    ask!(asked, &sql::WEBHOOKS_BY_TENANT, webhook, texts(filling.tenants()));
-    asked.push(Question { sql: COMMIT, params: vec![], take: Filling::nothing });
+    ask!(asked, &sql::TENANTS_BY_ID, tenant, texts(wanted.tenants));
+    ask!(asked, &sql::TENANTS_BY_NAME, tenant_name, texts(wanted.tenant_names));
+    ask!(asked, &sql::DELIVERIES_BY_ID, delivery, texts(wanted.deliveries));
+    ask!(asked, sql::PLANS, plan, texts(wanted.plans));
+    ask!(asked, sql::SUCCEEDED, succeeded, texts(wanted.succeeded));
+    ask!(asked, sql::SWEEPS, sweep, texts(wanted.sweeps), CHUNK as i64);
+    ask!(asked, sql::RELEASES, release, texts(wanted.releases), CHUNK as i64);
     asked
 }
 

@@ -9,9 +9,11 @@
 //! Start at `load.rs`, then `save.rs`.
 
 mod address;
+mod cache;
 mod changes;
 mod columns;
 mod connect;
+mod events;
 mod fault;
 mod files;
 mod filling;
@@ -23,11 +25,14 @@ mod pool;
 mod questions;
 mod queue;
 mod ready;
+mod recall;
 mod round;
 mod rows;
 mod save;
 mod tables;
 mod wanted;
+
+use std::sync::{Mutex, MutexGuard};
 
 use decisions::doctor::{JobFile, RunFile};
 use decisions::records::{Delivery, Event, Queue, Run, Tenant};
@@ -36,6 +41,7 @@ use wire::{ExecId, JobId, MessageId, RunId, Time};
 
 use crate::{Due, Loaded, LogBounds, OpenError, Store, StoreError};
 use address::Address;
+use cache::Cache;
 use pool::Pool;
 
 pub use load::Session;
@@ -47,6 +53,7 @@ pub struct Postgres {
     writers: Pool,
     /// For everything that only reads. Apart from the writers: a load that holds a writer needs a reader to go on.
     readers: Pool,
+    cache: Mutex<Cache>,
 }
 
 impl Postgres {
@@ -65,7 +72,13 @@ impl Postgres {
     }
 
     fn at(address: Address) -> Postgres {
-        Postgres { writers: Pool::new(address.clone()), readers: Pool::new(address) }
+        Postgres { writers: Pool::new(address.clone()), readers: Pool::new(address), cache: Mutex::default() }
+    }
+
+    fn cache(&self) -> MutexGuard<'_, Cache> {
+        let mut cache = self.cache.lock().expect("no panic holds it");
+        cache.connected(self.writers.made() + self.readers.made());
+        cache
     }
 }
 
@@ -75,11 +88,11 @@ impl Store for Postgres {
     type Session = Session;
 
     async fn load(&self, asks: &[Ask], _now: Time) -> Result<Loaded<Session>, StoreError> {
-        load::load(&self.writers, &self.readers, asks).await
+        load::load(self, asks).await
     }
 
     async fn save(&self, session: Session, book: Book) -> Result<(), StoreError> {
-        save::save(&self.writers, session, book).await
+        save::save(self, session, book).await
     }
 
     async fn due(&self, _now: Time, limit: usize) -> Result<Due, StoreError> {

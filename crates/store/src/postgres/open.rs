@@ -31,7 +31,7 @@ const TABLES: &[&str] = &[
     "ready",
     "executions",
     "deliveries",
-    "events",
+    "event_groups",
     "event_head",
 ];
 

@@ -1,6 +1,7 @@
 //! A few connections, made on demand and used again.
 
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -15,11 +16,22 @@ pub struct Pool {
     address: Address,
     free: Arc<Mutex<Vec<Connection>>>,
     permits: Arc<Semaphore>,
+    made: AtomicU64,
 }
 
 impl Pool {
     pub fn new(address: Address) -> Pool {
-        Pool { address, free: Arc::default(), permits: Arc::new(Semaphore::new(CONNECTIONS_MAX)) }
+        Pool {
+            address,
+            free: Arc::default(),
+            permits: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
+            made: AtomicU64::new(0),
+        }
+    }
+
+    /// How many connections have been made; each may lead to another server than the one before.
+    pub fn made(&self) -> u64 {
+        self.made.load(Ordering::SeqCst)
     }
 
     /// A connection outside any transaction; waits while too many are out.
@@ -28,11 +40,15 @@ impl Pool {
         let permit = permits.acquire_owned().await.expect("the semaphore is never closed");
         let connection = match self.take_free() {
             Some(connection) => connection,
-            None => Connection::open(&self.address)
-                .await
-                .map_err(|error| StoreError::Unavailable(self.address.explain(&error)))?,
+            None => self.connect().await?,
         };
         Ok(Lent { connection, free: Arc::clone(&self.free), permit })
+    }
+
+    async fn connect(&self) -> Result<Connection, StoreError> {
+        self.made.fetch_add(1, Ordering::SeqCst);
+        let made = Connection::open(&self.address).await;
+        made.map_err(|error| StoreError::Unavailable(self.address.explain(&error)))
     }
 
     fn take_free(&self) -> Option<Connection> {

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use decisions::draft::Stated;
 use decisions::failures::{ClassSet, FailureClass};
-use decisions::records::{AttemptKey, EffectRow, Event, QueueId, ReadyKey, Sweep};
+use decisions::records::{AttemptKey, EffectRow, QueueId, ReadyKey, Sweep};
 use machines::Machine;
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, Type};
@@ -55,7 +55,8 @@ impl<'r> Cells<'r> {
         ids.ok_or_else(|| self.damaged("it holds what is no id"))
     }
 
-    fn parsed<T>(&mut self, parse: impl FnOnce(&str) -> Option<T>) -> Result<T, StoreError> {
+    /// The next cell holds a text that must mean something to us.
+    pub fn parsed<T>(&mut self, parse: impl FnOnce(&str) -> Option<T>) -> Result<T, StoreError> {
         let text: &str = self.raw()?;
         parse(text).ok_or_else(|| {
             self.at -= 1;
@@ -222,20 +223,6 @@ pub fn read_effect(cells: &mut Cells<'_>) -> Result<EffectRow, StoreError> {
         execution: cells.next()?,
         kind: cells.parsed(|text| ["result", "webhook"].into_iter().find(|kind| *kind == text))?,
         body: cells.next()?,
-    })
-}
-
-pub fn read_event(cells: &mut Cells<'_>) -> Result<Event, StoreError> {
-    Ok(Event {
-        seq: cells.next()?,
-        at: cells.next()?,
-        machine: cells.next()?,
-        entity: cells.next()?,
-        from: cells.next()?,
-        event: cells.next()?,
-        to: cells.next()?,
-        owner: cells.next()?,
-        cause: cells.next()?,
     })
 }
 

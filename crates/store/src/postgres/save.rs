@@ -7,13 +7,14 @@
 use decisions::Book;
 
 use crate::StoreError;
+use crate::postgres::cache::Save;
 use crate::postgres::changes::{self, Check};
 use crate::postgres::load::Session;
-use crate::postgres::pool::{Lent, Pool};
+use crate::postgres::pool::Lent;
 use crate::postgres::round::{ROLLBACK, Round};
-use crate::postgres::{fault, inserts};
+use crate::postgres::{Postgres, events, fault, inserts};
 
-pub async fn save(writers: &Pool, session: Session, book: Book) -> Result<(), StoreError> {
+pub async fn save(store: &Postgres, session: Session, book: Book) -> Result<(), StoreError> {
     let Session { writer, versions } = session;
     if book.is_unchanged() {
         return match writer {
@@ -24,17 +25,21 @@ pub async fn save(writers: &Pool, session: Session, book: Book) -> Result<(), St
     let is_begun = writer.is_some();
     let lent = match writer {
         Some(lent) => lent,
-        None => writers.take().await?,
+        None => store.writers.take().await?,
     };
     // Both rounds are made up before anything is awaited: the book cannot be looked at from two threads.
     let (changes, checks) = changes::round(&book, &versions, is_begun);
     let inserts = inserts::round(&book);
     match write(&lent, changes, checks, inserts).await {
-        Ok(()) => {
+        Ok(logged) => {
             lent.give_back();
+            if let Some(save) = logged {
+                store.cache().saved(save, &book);
+            }
             Ok(())
         }
         Err(error) => {
+            store.cache().forget();
             // How it failed is known; whether the connection can be used again is not our caller's concern.
             let _ = roll_back(lent).await;
             Err(error)
@@ -47,14 +52,14 @@ async fn write(
     changes: Round<'_>,
     checks: Vec<Check>,
     inserts: Round<'_>,
-) -> Result<(), StoreError> {
+) -> Result<Option<Save>, StoreError> {
     let answers = lent.connection.run(changes).await.map_err(|failed| fault::not_written(&failed.error))?;
     for (check, answer) in checks.iter().zip(&answers) {
         check.hold(answer)?;
     }
     let commit = inserts.len() - 1;
     match lent.connection.run(inserts).await {
-        Ok(_) => Ok(()),
+        Ok(answers) => Ok(events::logged(&answers)),
         // The server said no to a statement before the commit, or the commit was not even sent.
         Err(failed) if failed.at.is_none_or(|at| at < commit && failed.error.as_db_error().is_some()) => {
             Err(fault::not_written(&failed.error))

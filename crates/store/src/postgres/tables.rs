@@ -87,12 +87,14 @@ pub struct Sql {
     pub insert: String,
     /// Changes the rows that still have the version given, in the order given.
     pub update: String,
-    /// Locks rows that will be written, or only read, and returns their versions; both in key order.
+    /// Locks rows that will be written, or only read, and returns their versions, in the order given.
     pub lock_for_writing: String,
     pub lock_for_reading: String,
 }
 
 impl Sql {
+    /// Rows are always found from the list, one by one through the index of the key: a lateral query that cannot be
+    /// merged into the rest leaves the planner no other way, however small a table was when the plan was made.
     pub fn of<R: Table>() -> Sql {
         let table = R::NAME;
         let all = list::<R>(|_| true, |column| column.name.into());
@@ -100,30 +102,35 @@ impl Sql {
         let assigned =
             list::<R>(|kind| kind == Kind::Moving, |Column { name, .. }| format!("{name} = u.{name}"));
         let keys = list::<R>(|kind| kind == Kind::Key, |column| column.name.into());
-        let ordered = list::<R>(|kind| kind == Kind::Key, |Column { name, .. }| format!("t.{name}"));
-        let same = on_key::<R>("u");
-        let lock = format!(
-            "SELECT {ordered}, t.xmin FROM unnest({}) AS u ({keys}) JOIN {table} t ON {same} ORDER BY {ordered}",
-            unnested::<R>(|kind| kind == Kind::Key),
-        );
+        let found = list::<R>(|kind| kind == Kind::Key, |Column { name, .. }| format!("t.{name}"));
+        let same = on_key::<R>();
+        let lock = |strength: &str| {
+            format!(
+                "SELECT x.* FROM unnest({}) AS u ({keys}) CROSS JOIN LATERAL (
+                     SELECT {found}, t.xmin AS version FROM {table} t WHERE {same} {strength}) x",
+                unnested::<R>(|kind| kind == Kind::Key),
+            )
+        };
         Sql {
             insert: format!("INSERT INTO {table} ({all}) SELECT * FROM unnest({})", unnested::<R>(|_| true)),
             update: format!(
-                "UPDATE {table} AS t SET {assigned} FROM unnest({}, ${}::integer[]) AS u ({changed}, version)
-                 WHERE {same} AND t.xmin = u.version",
+                "UPDATE {table} AS w SET {assigned}
+                 FROM unnest({}, ${}::integer[]) AS u ({changed}, version) CROSS JOIN LATERAL (
+                     SELECT t.ctid AS place FROM {table} t WHERE {same} AND t.xmin = u.version OFFSET 0) x
+                 WHERE w.ctid = x.place",
                 unnested::<R>(|kind| kind != Kind::Fixed),
                 R::COLUMNS.iter().filter(|column| column.kind != Kind::Fixed).count() + 1,
             ),
-            lock_for_writing: format!("{lock} FOR NO KEY UPDATE OF t"),
-            lock_for_reading: format!("{lock} FOR SHARE OF t"),
+            lock_for_writing: lock("FOR NO KEY UPDATE"),
+            lock_for_reading: lock("FOR SHARE"),
         }
     }
 }
 
 /// `t.id = u.id`, for all columns of the key.
-fn on_key<R: Table>(other: &str) -> String {
+fn on_key<R: Table>() -> String {
     let keys = R::COLUMNS.iter().filter(|column| column.kind == Kind::Key);
-    let same: Vec<String> = keys.map(|Column { name, .. }| format!("t.{name} = {other}.{name}")).collect();
+    let same: Vec<String> = keys.map(|Column { name, .. }| format!("t.{name} = u.{name}")).collect();
     same.join(" AND ")
 }
 
@@ -141,7 +148,7 @@ fn unnested<R: Table>(picked: fn(Kind) -> bool) -> String {
 
 /// What to select so that [`seen`] can read it: the version and all columns, of a table that the query calls `alias`.
 pub fn selected<R: Table>(alias: &str) -> String {
-    format!("{alias}.xmin, {}", list::<R>(|_| true, |column| format!("{alias}.{}", column.name)))
+    format!("{alias}.xmin AS version, {}", list::<R>(|_| true, |column| format!("{alias}.{}", column.name)))
 }
 
 /// The cells of [`selected`].

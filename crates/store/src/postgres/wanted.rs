@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use crate::candidates::{ReadyAsk, ready_asks};
 use decisions::Ask;
-use decisions::records::QueueId;
+use decisions::records::ReadyKey;
 use wire::{ExecId, JobId, MessageId, RunId, RunnerId, TenantId};
 
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub struct Wanted {
     pub tenants: BTreeSet<TenantId>,
     pub tenant_names: BTreeSet<String>,
@@ -23,17 +24,13 @@ pub struct Wanted {
     pub runners: BTreeSet<RunnerId>,
     pub deliveries: BTreeSet<MessageId>,
     pub ready: Vec<ReadyAsk>,
-}
-
-/// Ready attempts over some queues.
-pub struct ReadyAsk {
-    pub queues: Vec<QueueId>,
-    pub count: usize,
+    /// What was found for `ready`.
+    pub candidates: BTreeSet<ReadyKey>,
 }
 
 impl Wanted {
     pub fn by(asks: &[Ask]) -> Wanted {
-        let mut wanted = Wanted::default();
+        let mut wanted = Wanted { ready: ready_asks(asks), ..Wanted::default() };
         for ask in asks {
             wanted.add(ask);
         }
@@ -52,7 +49,7 @@ impl Wanted {
             Ask::Runner(id) => drop(self.runners.insert(id.clone())),
             Ask::Trigger(tenant, key) => drop(self.triggers.insert((*tenant, key.clone()))),
             Ask::JobKey(tenant, key) => drop(self.job_keys.insert((*tenant, key.clone()))),
-            Ask::Ready { queues, count } => self.add_ready(queues, *count),
+            Ask::Ready { .. } => {} // all of them together, by `ready_asks`
             Ask::Spec(id) => drop(self.specs.insert(*id)),
             Ask::Sweep(id) => {
                 self.sweeps.insert(*id);
@@ -63,14 +60,6 @@ impl Wanted {
                 self.jobs.insert(*id);
             }
             Ask::Delivery(id) => drop(self.deliveries.insert(*id)),
-        }
-    }
-
-    /// Runners of one kind ask for the same queues; what they ask for is added up.
-    fn add_ready(&mut self, queues: &[QueueId], count: usize) {
-        match self.ready.iter_mut().find(|known| known.queues == queues) {
-            Some(known) => known.count += count,
-            None => self.ready.push(ReadyAsk { queues: queues.to_vec(), count }),
         }
     }
 }

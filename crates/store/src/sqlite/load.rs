@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use decisions::policy::CHUNK;
-use decisions::records::{AttemptKey, QueueId};
+use decisions::records::AttemptKey;
 use decisions::{Ask, Book};
 use rusqlite::Connection;
 use wire::{ExecId, JobId, MessageId, RunId, RunnerId, TenantId};
 
+use crate::candidates::{ReadyAsk, best, counts_by_queue, ready_asks};
 use crate::sqlite::cache::Cache;
 use crate::sqlite::rows;
 
@@ -17,6 +18,7 @@ pub fn load(connection: &Connection, cache: &Cache, asks: &[Ask]) -> rusqlite::R
     for ask in asks {
         loader.answer(ask)?;
     }
+    loader.ready(&ready_asks(asks))?;
     loader.bring_webhooks()?;
     Ok(loader.book)
 }
@@ -40,7 +42,7 @@ impl Loader<'_> {
             Ask::Runner(id) => self.runner(id),
             Ask::Trigger(tenant, key) => self.trigger(*tenant, key),
             Ask::JobKey(tenant, key) => self.job_key(*tenant, key),
-            Ask::Ready { queues, count } => queues.iter().try_for_each(|queue| self.ready(*queue, *count)),
+            Ask::Ready { .. } => Ok(()), // answered together: they compete for the same attempts
             Ask::Spec(id) => self.spec(*id),
             Ask::Sweep(id) => self.sweep(*id),
             Ask::Release(id) => self.release(*id),
@@ -166,9 +168,13 @@ impl Loader<'_> {
         Ok(())
     }
 
-    fn ready(&mut self, queue: QueueId, count: usize) -> rusqlite::Result<()> {
+    fn ready(&mut self, asks: &[ReadyAsk]) -> rusqlite::Result<()> {
         let sql = joined(rows::READY, " WHERE queue_id = ?1 ORDER BY rank, since, job_id, attempt LIMIT ?2");
-        for key in rows::all(self.connection, &sql, (queue.0, count as i64), rows::read_ready)? {
+        let mut found = Vec::new();
+        for (queue, count) in counts_by_queue(asks) {
+            found.extend(rows::all(self.connection, &sql, (queue.0, count as i64), rows::read_ready)?);
+        }
+        for key in best(asks, &found) {
             self.book.ready.insert(key);
             self.family(key.attempt.job)?;
             self.spec(key.attempt.job)?;

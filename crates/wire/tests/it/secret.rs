@@ -3,20 +3,25 @@
 use std::fmt::Display;
 use std::marker::PhantomData;
 
-use wire::{LeaseHash, LeaseId, RunId};
+use wire::{ExecId, LeaseHash, LeaseId, LeaseKey, RunId};
 
 use crate::samples::all;
 
 const SECRET: &str = "lease_abc";
 
+fn minted(execution: u128, byte: u8) -> LeaseId {
+    LeaseId::minted(ExecId::from_u128(execution), [byte; 32])
+}
+
 #[test]
 fn a_lease_id_prints_nothing_of_itself() {
-    let minted = LeaseId::minted(std::array::from_fn(|index| index as u8));
-    for lease in [minted, LeaseId::from(SECRET.to_owned())] {
+    for lease in [minted(7, 0xa5), LeaseId::from(SECRET.to_owned())] {
         for shown in [format!("{lease:?}"), format!("{lease:#?}"), format!("{:?}", Some(&lease))] {
-            assert!(!shown.contains(lease.expose()), "{shown}");
+            assert!(!shown.contains(lease.expose()) && !shown.contains("a5a5"), "{shown}");
             assert!(shown.contains("hidden"), "{shown}");
         }
+        let key = format!("{:?}", lease.key());
+        assert!(!key.contains(lease.expose()) && !key.contains("a5a5"), "{key}");
     }
 }
 
@@ -78,24 +83,51 @@ fn a_lease_id_has_no_display() {
 }
 
 #[test]
-fn a_lease_id_is_known_again_by_its_hash() {
-    let lease = LeaseId::minted([7; 32]);
+fn a_lease_id_is_known_again_by_its_key() {
+    let lease = minted(7, 1);
     let sent = serde_json::to_string(&lease).unwrap();
     let received: LeaseId = serde_json::from_str(&sent).unwrap();
-    assert_eq!(received.hash(), lease.hash());
-    assert_ne!(LeaseId::minted([8; 32]).hash(), lease.hash());
+    assert_eq!(received.key(), lease.key());
+    assert_eq!(lease.key(), LeaseKey { execution: ExecId::from_u128(7), hash: lease.hash() });
+    assert_ne!(minted(7, 2).hash(), lease.hash(), "other bits, another proof");
+    assert_ne!(minted(8, 1).hash(), lease.hash(), "the same bits of another execution prove nothing");
     assert_eq!(LeaseHash::from_bytes(*lease.hash().as_bytes()), lease.hash());
 }
 
 #[test]
-fn a_minted_lease_id_holds_all_256_bits() {
-    let lease = LeaseId::minted([0xa5; 32]);
-    assert_eq!(lease.expose(), format!("lease_{}", "a5".repeat(32)));
+fn a_minted_lease_id_names_its_execution_and_holds_256_bits() {
+    let execution = ExecId::from_u128(u128::MAX);
+    let letters = &execution.to_string()["exec_".len()..];
+    assert_eq!(
+        LeaseId::minted(execution, [0xa5; 32]).expose(),
+        format!("lease_{letters}_{}", "a5".repeat(32))
+    );
+}
+
+/// Anybody may send any text: it leads nowhere, and never to a panic.
+#[test]
+fn a_text_that_we_did_not_mint_names_no_execution() {
+    let letters = "0".repeat(26);
+    let texts = [
+        String::new(),
+        "lease_".into(),
+        SECRET.into(),
+        "lease__".into(),
+        format!("lease_{letters}"),
+        format!("exec_{letters}_aa"),
+        format!("lease_{}_aa", "é".repeat(13)),
+        format!("lease_8{}_aa", "z".repeat(25)),
+        format!("lease_{}_aa", "Z".repeat(26)),
+        "lease_\0_\0".into(),
+    ];
+    for text in texts {
+        assert_eq!(LeaseId::from(text.clone()).key().execution, ExecId::FIRST, "{text:?}");
+    }
 }
 
 #[test]
 fn a_hash_shows_too_little_to_look_it_up() {
-    let hash = LeaseId::minted([7; 32]).hash();
+    let hash = minted(7, 7).hash();
     let whole: String = hash.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
     let shown = format!("{hash:?}");
     assert!(shown.contains(&whole[..8]) && !shown.contains(&whole[..10]), "{shown}");

@@ -188,7 +188,7 @@ fn a_commit_without_an_answer_may_have_happened() {
             .batch_execute(
                 "CREATE FUNCTION fall() RETURNS trigger LANGUAGE plpgsql AS
                      'BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END';
-                 CREATE CONSTRAINT TRIGGER fall AFTER INSERT ON events DEFERRABLE INITIALLY DEFERRED
+                 CREATE CONSTRAINT TRIGGER fall AFTER INSERT ON event_groups DEFERRABLE INITIALLY DEFERRED
                      FOR EACH ROW EXECUTE FUNCTION fall();",
             )
             .await

@@ -1,0 +1,77 @@
+//! The binary as a user meets it: what it prints, what it exits with, on databases made by the real engine.
+
+mod bench;
+mod doctor;
+mod explain;
+mod machines;
+
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::Arc;
+
+use decisions::jobs::SubmitJob;
+use decisions::leases::{Ack, Complete, Lease, Wanted};
+use decisions::records::Queue;
+use decisions::tenants::EnsureTenant;
+use decisions::{Answer, Policy};
+use serde_json::value::RawValue;
+use server::{Clock, Engine, Mint};
+use store::Sqlite;
+use wire::runner::CompleteStatus;
+use wire::{ExecId, JobId, RunnerId};
+
+fn deltaci(words: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_deltaci"));
+    command.args(words).env_remove("DELTACI_DATABASE").env_remove("DELTACI_DATA").env("NO_COLOR", "1");
+    command.output().expect("the binary starts")
+}
+
+fn stdout(output: &Output) -> &str {
+    std::str::from_utf8(&output.stdout).expect("stdout is text")
+}
+
+fn stderr(output: &Output) -> &str {
+    std::str::from_utf8(&output.stderr).expect("stderr is text")
+}
+
+/// One job that was submitted, leased, acknowledged and completed.
+fn finished_job(file: &Path) -> (JobId, ExecId) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let engine = Engine::start(Arc::new(Sqlite::open(file).unwrap()), Clock::start(), Policy::default());
+        let now = engine.clock().now();
+        let tenant = Mint.tenant(now);
+        engine.perform(EnsureTenant { id: tenant, name: "default".into() }).await.unwrap();
+        let job = Mint.job(now);
+        let payload = RawValue::from_string("{}".into()).unwrap();
+        let submit = SubmitJob {
+            id: job,
+            tenant,
+            key: None,
+            payload,
+            runs_on: vec![],
+            priority: 0,
+            attempts_max: None,
+            timeout_seconds: None,
+            effect_once: false,
+        };
+        engine.perform(submit).await.unwrap();
+        let (runner, execution) = (RunnerId::parse("a").unwrap(), Mint.execution(now));
+        let lease = Mint.lease(execution);
+        let key = lease.key();
+        let wanted = Wanted::Any(vec![Queue::for_requirements(tenant, &[]).id]);
+        engine.perform(Lease { runner: runner.clone(), wanted, execution, lease }).await.unwrap();
+        engine.perform(Ack { lease: key, runner: runner.clone() }).await.unwrap();
+        let complete = Complete {
+            lease: key,
+            runner,
+            status: CompleteStatus::Succeeded,
+            exit_code: 0,
+            summary: String::new(),
+            artifacts: String::new(),
+        };
+        assert_eq!(engine.perform(complete).await.unwrap(), Answer::Completed { accepted: true });
+        engine.stop().await;
+        (job, execution)
+    })
+}

@@ -1,0 +1,230 @@
+//! COMMITTED is the only door: after it there is one way, whatever becomes of the runner.
+
+use crate::script::{check, check_timeless};
+
+#[test]
+fn a_commit_then_a_completion_is_the_usual_way() {
+    check_timeless(
+        "
+        -  submit J
+        -  grant L1 a            -> GRANTED
+        -  ack L1                -> ACTIVE
+        -  execution L1          -> IN_PROGRESS
+        -  commit L1 effects=2   -> COMMITTED
+        -  effects J             -> 2
+        -  state J               -> RUNNING
+        -  complete L1 ok        -> COMPLETED
+        -  execution L1          -> DONE
+        -  state J               -> SUCCEEDED
+        -  effects J             -> 2
+    ",
+    );
+}
+
+#[test]
+fn a_repeated_commit_gets_the_same_answer_and_applies_nothing() {
+    check_timeless(
+        "
+        -  submit J
+        -  grant L1 a            -> GRANTED
+        -  ack L1                -> ACTIVE
+        -  commit L1             -> COMMITTED
+        +  commit L1 effects=3   -> COMMITTED
+        -  commit L1 effects=3   -> COMMITTED
+        -  effects J             -> 1
+        -  complete L1 ok        -> COMPLETED
+        -  commit L1 effects=3   -> DONE
+        -  effects J             -> 1
+    ",
+    );
+}
+
+#[test]
+fn a_completion_without_a_commit_commits() {
+    check_timeless(
+        "
+        -  submit J
+        -  grant L1 a            -> GRANTED
+        -  ack L1                -> ACTIVE
+        -  complete L1 ok        -> COMPLETED
+        -  execution L1          -> DONE
+        -  commits J             -> 1
+    ",
+    );
+}
+
+#[test]
+fn a_failed_completion_commits_nothing() {
+    check_timeless(
+        "
+        -  submit J
+        -  grant L1 a                                      -> GRANTED
+        -  ack L1                                          -> ACTIVE
+        -  complete L1 fail exit=101 2 tests failed        -> COMPLETED
+        -  execution L1                                    -> ABORTED
+        -  commits J                                       -> 0
+        -  state J                                         -> FAILED
+        -  class J                                         -> test
+        -  commit L1                                       -> refused stale_lease LEASE_COMPLETED
+        -  effects J                                       -> 0
+    ",
+    );
+}
+
+#[test]
+fn a_cancel_after_the_commit_is_refused_and_the_job_succeeds() {
+    check_timeless(
+        "
+        -  submit J
+        -  grant L1 a            -> GRANTED
+        -  ack L1                -> ACTIVE
+        -  commit L1             -> COMMITTED
+        -  cancel J              -> refused already_committed
+        -  heartbeat L1          -> RUNNING
+        -  cancel-ack L1         -> refused cancel_not_requested
+        -  complete L1 ok        -> COMPLETED
+        -  state J               -> SUCCEEDED
+    ",
+    );
+}
+
+#[test]
+fn a_completion_that_says_failed_after_the_commit_is_a_success_with_a_note() {
+    check_timeless(
+        "
+        -  submit J
+        -  grant L1 a            -> GRANTED
+        -  ack L1                -> ACTIVE
+        -  commit L1             -> COMMITTED
+        -  complete L1 fail      -> COMPLETED
+        -  attempt J             -> SUCCEEDED
+        -  state J               -> SUCCEEDED
+        -  attempts J            -> 1 of 3
+        -  cause J               -> Complete FAILED, but the effect had happened
+        -  complete L1 fail      -> COMPLETED
+        -  complete L1 ok        -> refused stale_lease LEASE_COMPLETED
+    ",
+    );
+}
+
+#[test]
+fn a_lease_lost_after_the_commit_ends_as_a_success_without_a_second_effect() {
+    check(
+        "
+        0s    submit J
+        0s    grant L1 a         -> GRANTED
+        0s    ack L1             -> ACTIVE
+        1s    commit L1          -> COMMITTED
+        121s  complete L1 ok     -> refused stale_lease LEASE_EXPIRED
+        121s  grant L2 b         -> nothing
+        121s  tick               -> moved 1
+        121s  state L1           -> EXPIRED
+        121s  execution L1       -> DONE
+        121s  attempt J          -> SUCCEEDED
+        121s  state J            -> SUCCEEDED
+        121s  effects J          -> 1
+        122s  commit L1          -> DONE
+        122s  grant L3 b         -> nothing
+        122s  retry J            -> refused job_not_retryable it has not failed
+        122s  effects J          -> 1
+    ",
+    );
+}
+
+#[test]
+fn a_crash_between_the_commit_and_its_end_is_healed_by_a_tick_after_the_restart() {
+    check(
+        "
+        0s    submit J once
+        0s    grant L1 a         -> GRANTED
+        0s    ack L1             -> ACTIVE
+        1s    commit L1          -> COMMITTED
+        2s    restart
+        2s    execution L1       -> COMMITTED
+        2s    effects J          -> 1
+        100s  tick
+        100s  execution L1       -> COMMITTED
+        121s  tick               -> moved 1
+        121s  execution L1       -> DONE
+        121s  state J            -> SUCCEEDED
+        122s  restart
+        122s  state J            -> SUCCEEDED
+        122s  effects J          -> 1
+        122s  commits J          -> 1
+    ",
+    );
+}
+
+#[test]
+fn the_runner_may_go_on_after_a_restart_of_the_server() {
+    check(
+        "
+        0s    submit J
+        0s    grant L1 a         -> GRANTED
+        1s    restart
+        2s    ack L1             -> ACTIVE
+        3s    restart
+        4s    heartbeat L1       -> RUNNING
+        5s    commit L1          -> COMMITTED
+        6s    restart
+        7s    commit L1          -> COMMITTED
+        8s    complete L1 ok     -> COMPLETED
+        9s    restart
+        10s   complete L1 ok     -> COMPLETED
+        10s   effects J          -> 1
+    ",
+    );
+}
+
+#[test]
+fn a_job_that_times_out_after_the_commit_has_succeeded() {
+    check(
+        "
+        0s    submit J timeout=60s
+        0s    grant L1 a         -> GRANTED
+        0s    ack L1             -> ACTIVE
+        1s    commit L1          -> COMMITTED
+        80s   heartbeat L1       -> RUNNING
+        90s   tick               -> moved 1
+        90s   state L1           -> REVOKED
+        90s   execution L1       -> DONE
+        90s   state J            -> SUCCEEDED
+        90s   effects J          -> 1
+    ",
+    );
+}
+
+#[test]
+fn an_effect_for_a_url_is_one_message_in_the_outbox() {
+    use crate::script::block_on;
+    use crate::stores::{InFile, InMemory, Place};
+    block_on(async {
+        webhook_effect(InMemory::default().open().await).await;
+        webhook_effect(InFile::new().open().await).await;
+    });
+}
+
+async fn webhook_effect<S: store::Store>(store: std::sync::Arc<S>) {
+    use crate::words::Words;
+    use decisions::leases::Commit;
+    use wire::runner::Effect;
+
+    let mut world = crate::world::World::begin(store, decisions::Policy::default()).await;
+    for (verb, words) in [("submit", "J"), ("grant", "L1 a"), ("ack", "L1")] {
+        let command = world.command(verb, &Words::split(words, ' ')).await.unwrap();
+        world.perform_one(command).await.unwrap();
+    }
+    let name = world.lease_named("L1").unwrap();
+    let effects = vec![Effect::Webhook {
+        url: "https://example.com/deployed".into(),
+        body: serde_json::json!({ "version": 7 }),
+    }];
+    let commit = Commit { lease: name.lease.key(), runner: name.runner, effects };
+    for _ in 0..2 {
+        world.perform_one(commit.clone()).await.unwrap();
+    }
+    let deliveries = world.deliveries().await;
+    assert_eq!(deliveries.len(), 1, "{deliveries:#?}");
+    assert_eq!(deliveries[0].url, "https://example.com/deployed");
+    assert_eq!(deliveries[0].body, r#"{"version":7}"#);
+}

@@ -1,0 +1,291 @@
+//! The engine: many callers, few commits, an answer only after the commit, and an end that leaves nobody waiting.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use decisions::jobs::SubmitJob;
+use decisions::leases::{Heartbeat, Lease, Wanted};
+use decisions::records::{PlanJob, Queue};
+use decisions::runs::{CancelRun, CreateRun, RunOrigin};
+use decisions::tenants::EnsureTenant;
+use decisions::{Answer, Book, Command, Policy};
+use serde_json::value::RawValue;
+use server::perform::{Failure, WAITING_MAX};
+use server::{Clock, Engine, Mint, ticks};
+use store::{Memory, Store};
+use wire::{ExecId, LeaseId, RunnerId, TenantId};
+
+use crate::script::block_on;
+use crate::watched::Watched;
+
+type Watch = Watched<Memory>;
+type Call<'a> = Pin<Box<dyn Future<Output = Result<Answer, Failure>> + 'a>>;
+
+const TENANT: TenantId = TenantId::FIRST;
+
+fn start(watched: Watch, policy: Policy) -> Engine<Watch> {
+    Engine::start(Arc::new(watched), Clock::start(), policy)
+}
+
+/// An engine with a tenant, whose next save is held up.
+async fn start_held() -> Engine<Watch> {
+    let engine = start(Watched::held(Memory::default()), Policy::default());
+    engine.store().release_one();
+    engine.perform(EnsureTenant { id: TENANT, name: "default".into() }).await.unwrap();
+    engine.store().save_waits().await;
+    engine
+}
+
+async fn start_open(policy: Policy) -> Engine<Watch> {
+    let engine = start(Watched::open(Memory::default()), policy);
+    engine.perform(EnsureTenant { id: TENANT, name: "default".into() }).await.unwrap();
+    engine
+}
+
+fn submit(engine: &Engine<Watch>) -> SubmitJob {
+    SubmitJob {
+        id: Mint.job(engine.clock().now()),
+        tenant: TENANT,
+        key: None,
+        payload: RawValue::from_string("{}".into()).unwrap(),
+        runs_on: Vec::new(),
+        priority: 0,
+        attempts_max: None,
+        timeout_seconds: None,
+        effect_once: false,
+    }
+}
+
+/// A command that is refused, whatever is stored.
+fn stray() -> Heartbeat {
+    let lease = LeaseId::minted(ExecId::FIRST, [7; 32]).key();
+    Heartbeat { lease, runner: RunnerId::parse("nobody").unwrap(), phase: None }
+}
+
+fn call(engine: &Engine<Watch>, command: impl Into<Command>) -> Call<'_> {
+    let command = command.into();
+    Box::pin(engine.perform(command))
+}
+
+/// Lets a call go as far as it gets by itself.
+async fn nudge(call: &mut Call<'_>) -> Poll<Result<Answer, Failure>> {
+    poll_fn(|context| Poll::Ready(call.as_mut().poll(context))).await
+}
+
+/// Puts calls into the engine's queue; none of them is answered yet.
+async fn queued<'a>(engine: &'a Engine<Watch>, count: usize) -> Vec<Call<'a>> {
+    let mut calls = Vec::new();
+    for _ in 0..count {
+        let mut call = call(engine, submit(engine));
+        assert!(nudge(&mut call).await.is_pending(), "it was answered before its commit");
+        calls.push(call);
+    }
+    calls
+}
+
+async fn jobs_stored(engine: &Engine<Watch>) -> usize {
+    engine.store().job_files_after(None, 10_000).await.unwrap().len()
+}
+
+#[test]
+fn what_arrives_during_a_save_shares_the_next_one() {
+    block_on(async {
+        let engine = start_held().await;
+        let mut first = queued(&engine, 1).await;
+        engine.store().save_waits().await;
+        let rest = queued(&engine, 300).await;
+        let before = engine.store().saves();
+        engine.store().release();
+        first.remove(0).await.unwrap();
+        for call in rest {
+            call.await.unwrap();
+        }
+        assert_eq!(engine.store().saves() - before, 2, "301 commands");
+        assert_eq!(jobs_stored(&engine).await, 301);
+    });
+}
+
+#[test]
+fn the_answer_comes_after_the_commit() {
+    block_on(async {
+        let engine = start_held().await;
+        let mut calls = queued(&engine, 1).await;
+        engine.store().save_waits().await;
+        assert!(nudge(&mut calls[0]).await.is_pending());
+        assert_eq!(jobs_stored(&engine).await, 0);
+        engine.store().release_one();
+        calls.remove(0).await.unwrap();
+        assert_eq!(jobs_stored(&engine).await, 1);
+    });
+}
+
+#[test]
+fn stopping_answers_what_was_taken_in() {
+    block_on(async {
+        let engine = start_held().await;
+        let mut calls = queued(&engine, 1).await;
+        engine.store().save_waits().await;
+        calls.extend(queued(&engine, 20).await);
+        let stopping = tokio::spawn({
+            let engine = engine.clone();
+            async move { engine.stop().await }
+        });
+        tokio::task::yield_now().await; // the stop is asked for
+        assert!(!stopping.is_finished(), "a save is still waiting");
+        engine.store().release();
+        stopping.await.unwrap();
+        for call in calls {
+            call.await.unwrap();
+        }
+        assert_eq!(jobs_stored(&engine).await, 21);
+        let late = engine.perform(submit(&engine)).await;
+        assert!(matches!(late, Err(Failure::Unavailable(_))), "{late:?}");
+    });
+}
+
+/// Otherwise callers that come in quick succession keep a server from ever ending.
+#[test]
+fn nothing_new_is_taken_in_once_a_stop_was_asked_for() {
+    block_on(async {
+        let engine = start_held().await;
+        let calls = queued(&engine, 1).await;
+        engine.store().save_waits().await;
+        let stopping = tokio::spawn({
+            let engine = engine.clone();
+            async move { engine.stop().await }
+        });
+        tokio::task::yield_now().await; // the stop is asked for
+        let mut late = call(&engine, submit(&engine));
+        let refused = nudge(&mut late).await;
+        engine.store().release();
+        stopping.await.unwrap();
+        for call in calls {
+            call.await.unwrap();
+        }
+        assert!(matches!(refused, Poll::Ready(Err(Failure::Unavailable(_)))), "{refused:?}");
+    });
+}
+
+#[test]
+fn a_caller_beyond_the_queue_is_sent_away_at_once() {
+    block_on(async {
+        let engine = start_held().await;
+        let first = queued(&engine, 1).await;
+        engine.store().save_waits().await;
+        let mut calls = Vec::new();
+        for _ in 0..WAITING_MAX {
+            let mut call = call(&engine, stray());
+            assert!(nudge(&mut call).await.is_pending());
+            calls.push(call);
+        }
+        let answer = engine.perform(submit(&engine)).await;
+        assert_eq!(answer, Err(Failure::Busy));
+        engine.store().release();
+        for call in first {
+            call.await.unwrap();
+        }
+        for call in calls {
+            assert!(matches!(call.await, Err(Failure::Refused(_))));
+        }
+        assert_eq!(jobs_stored(&engine).await, 1, "who was sent away left nothing behind");
+    });
+}
+
+fn is_cursed(book: &Book) -> bool {
+    book.jobs.writes().any(|(_, job)| job.key.as_deref() == Some("cursed"))
+}
+
+#[test]
+fn a_command_that_breaks_a_constraint_fails_alone() {
+    block_on(async {
+        let watched = Watched::held(Memory::default()).refusing(is_cursed);
+        let engine = start(watched, Policy::default());
+        engine.store().release_one();
+        engine.perform(EnsureTenant { id: TENANT, name: "default".into() }).await.unwrap();
+        engine.store().save_waits().await;
+        let first = queued(&engine, 1).await;
+        engine.store().save_waits().await;
+        let mut innocent = queued(&engine, 20).await;
+        let mut guilty = call(&engine, SubmitJob { key: Some("cursed".into()), ..submit(&engine) });
+        assert!(nudge(&mut guilty).await.is_pending());
+        innocent.extend(queued(&engine, 20).await);
+        let before = engine.store().saves();
+        engine.store().release();
+        for call in first.into_iter().chain(innocent) {
+            call.await.unwrap();
+        }
+        assert_eq!(guilty.await, Err(Failure::Bug("guilty".into())));
+        assert_eq!(jobs_stored(&engine).await, 41);
+        let saves = engine.store().saves() - before;
+        assert!(saves <= 14, "halving finds one in 41 after six splits, not after {saves} saves");
+    });
+}
+
+fn plan(count: usize) -> Vec<PlanJob> {
+    let job = |number| serde_json::json!({ "name": format!("job-{number}"), "spec": {} });
+    (0..count).map(|number| serde_json::from_value(job(number)).unwrap()).collect()
+}
+
+#[test]
+fn work_in_chunks_goes_on_without_a_tick() {
+    block_on(async {
+        let engine = start_open(Policy::default()).await;
+        let id = Mint.run(engine.clock().now());
+        let create = CreateRun {
+            id,
+            tenant: TENANT,
+            trigger_key: None,
+            origin: RunOrigin::default(),
+            fail_fast: false,
+            plan: Some(plan(260)),
+        };
+        engine.perform(create).await.unwrap();
+        let cancel = CancelRun { tenant: TENANT, run: id, reason: "enough".into() };
+        assert_eq!(engine.perform(cancel).await, Ok(Answer::CancelTaken { over: false }));
+        engine.stop().await;
+        let run = engine.store().run(id).await.unwrap().unwrap();
+        assert_eq!((run.jobs_open, run.outcome), (0, Some(machines::run::State::Canceled)));
+    });
+}
+
+#[test]
+fn a_round_of_ticks_performs_what_is_due() {
+    block_on(async {
+        let engine = start_open(Policy { ack_timeout: Duration::ZERO, ..Policy::default() }).await;
+        let job = submit(&engine);
+        engine.perform(job.clone()).await.unwrap();
+        let execution = Mint.execution(engine.clock().now());
+        let lease = Lease {
+            runner: RunnerId::parse("a").unwrap(),
+            wanted: Wanted::Any(vec![Queue::for_requirements(TENANT, &[]).id]),
+            execution,
+            lease: Mint.lease(execution),
+        };
+        assert!(matches!(engine.perform(lease).await, Ok(Answer::Granted(_))));
+        assert_eq!(ticks::round(&engine).await, Ok(1));
+        assert_eq!(ticks::round(&engine).await, Ok(0));
+        let file = engine.store().job_file(job.id).await.unwrap().unwrap();
+        assert_eq!(file.executions[0].lease.get(), machines::lease::State::Revoked);
+        assert_eq!(file.ready.len(), 1);
+    });
+}
+
+#[test]
+fn whoever_waits_for_work_is_woken_after_the_commit() {
+    block_on(async {
+        let engine = start_held().await;
+        let mut hints = engine.hints();
+        let calls = queued(&engine, 1).await;
+        engine.store().save_waits().await;
+        assert!(hints.try_recv().is_err(), "nothing is durable yet");
+        engine.store().release_one();
+        for call in calls {
+            call.await.unwrap();
+        }
+        let ready = decisions::Hint::Ready(Queue::for_requirements(TENANT, &[]).id);
+        assert_eq!(hints.recv().await, Ok(ready));
+    });
+}

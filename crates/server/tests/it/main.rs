@@ -1,0 +1,28 @@
+//! The engine as a whole, through the one way in: scripts of commands over real stores, their answers and their traces.
+//!
+//! `script.rs` is the language; `world.rs` runs it. Everything else is tests, one file per promise.
+
+mod answers;
+mod plans;
+mod questions;
+mod script;
+mod steps;
+mod stores;
+mod watched;
+mod words;
+mod world;
+
+mod cancels;
+mod commits;
+mod engine;
+mod faults;
+mod fm_001;
+mod leases;
+mod lost;
+mod outbox;
+mod races;
+mod refusals;
+mod runs;
+mod servers;
+mod stops;
+mod timeouts;

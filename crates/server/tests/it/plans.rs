@@ -1,0 +1,56 @@
+//! A plan in a script's words: `test:needs=build+lint:attempts=1`, `lint:optional`, `deploy:once`, `leaf*300:needs=root`.
+
+use decisions::failures::ClassSet;
+use decisions::records::PlanJob;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use crate::words::Words;
+
+type Said<T> = Result<T, String>;
+
+pub fn plan_jobs(words: &[&str]) -> Said<Vec<PlanJob>> {
+    let mut jobs = Vec::new();
+    for word in words {
+        let (head, options) = word.split_once(':').unwrap_or((word, ""));
+        match head.split_once('*') {
+            None => jobs.push(plan_job(head.into(), options)?),
+            Some((stem, count)) => {
+                let count: u32 = count.parse().map_err(|_| format!("`{count}` is no count"))?;
+                for number in 1..=count {
+                    jobs.push(plan_job(format!("{stem}{number}"), options)?);
+                }
+            }
+        }
+    }
+    Ok(jobs)
+}
+
+fn plan_job(name: String, options: &str) -> Said<PlanJob> {
+    let options = Words::split(options, ':');
+    let needs = options.list("needs");
+    let needs = match needs.as_slice() {
+        [all] if all.contains('*') => expanded(all)?,
+        _ => needs,
+    };
+    let retry_on = options.option("retry").map(|classes| classes.replace('+', ","));
+    Ok(PlanJob {
+        spec: RawValue::from_string(json!({ "name": name }).to_string()).expect("a specification is JSON"),
+        needs,
+        required: !options.has("optional"),
+        effect_once: options.has("once"),
+        priority: options.number("priority")?.unwrap_or(0),
+        runs_on: options.list("on"),
+        attempts_max: options.number("attempts")?,
+        retry_on: retry_on.map(|classes| ClassSet::parse(&classes).ok_or("no such class")).transpose()?,
+        timeout_seconds: options.seconds("timeout")?,
+        name,
+    })
+}
+
+/// `leaf*3` as a need: all three.
+fn expanded(all: &str) -> Said<Vec<String>> {
+    let (stem, count) = all.split_once('*').ok_or("no count")?;
+    let count: u32 = count.parse().map_err(|_| format!("`{count}` is no count"))?;
+    Ok((1..=count).map(|number| format!("{stem}{number}")).collect())
+}

@@ -1,0 +1,156 @@
+//! What a script asks about the stored world, without changing it.
+
+use decisions::records::{Attempt, Delivery};
+use machines::Machine;
+use store::Store;
+use wire::JobId;
+
+use crate::words::Words;
+use crate::world::{Named, World};
+
+type Said<T> = Result<T, String>;
+
+impl<S: Store> World<S> {
+    /// The answer to a question, or `None` when the verb is none.
+    pub async fn asked(&mut self, verb: &str, words: &Words<'_>) -> Option<Said<String>> {
+        Some(match verb {
+            "state" => self.state(words).await,
+            "execution" => self.lease_execution(words).await,
+            "attempt" => self.attempt(words).await.map(|attempt| attempt.state.get().as_str().into()),
+            "attempts" => self.count_attempts(words).await,
+            "class" => {
+                self.attempt(words).await.map(|it| it.failure_class.map_or("none", |it| it.as_str()).into())
+            }
+            "why" => self.attempt(words).await.map(|attempt| attempt.explanation),
+            "commits" => self.count_commits(words).await,
+            "effects" => self.count_effects(words).await,
+            "count" => self.count_jobs(words).await,
+            "queued" => self.count_queued(words).await,
+            "note" => self.note(words).await,
+            "cause" => self.cause(words).await,
+            "message" => self.find_message(words).await,
+            "due" => self.message_due(words).await,
+            "ready" => self.ready_messages().await,
+            _ => return None,
+        })
+    }
+
+    async fn state(&self, words: &Words<'_>) -> Said<String> {
+        let name = words.at(0)?;
+        match self.names.get(name) {
+            Some(Named::Job(id)) => Ok(self.job_file(*id).await.job.state.as_str().into()),
+            Some(Named::Run(id)) => Ok(self.run_state(*id).await),
+            Some(Named::Lease(_)) => Ok(self.lease_state(name).await?.into()),
+            Some(Named::Message(..)) => Ok(self.delivery(name).await?.state.get().as_str().into()),
+            None => Err(format!("`{name}` is not known")),
+        }
+    }
+
+    async fn lease_execution(&self, words: &Words<'_>) -> Said<String> {
+        Ok(self.execution_state(words.at(0)?).await?.into())
+    }
+
+    /// `JOB` for its latest attempt, `JOB#1` for another.
+    async fn attempt(&self, words: &Words<'_>) -> Said<Attempt> {
+        let (name, index) = match words.at(0)?.split_once('#') {
+            Some((name, index)) => (name, Some(index.parse::<usize>().map_err(|_| "no index")?)),
+            None => (words.at(0)?, None),
+        };
+        let attempts = self.job_file(self.job_named(name)?).await.attempts;
+        let index = index.unwrap_or(attempts.len());
+        attempts.into_iter().nth(index - 1).ok_or_else(|| "there is no such attempt".to_owned())
+    }
+
+    async fn count_attempts(&self, words: &Words<'_>) -> Said<String> {
+        let job = self.job_file(self.job_named(words.at(0)?)?).await.job;
+        Ok(format!("{} of {}", job.attempts, job.attempts_max))
+    }
+
+    async fn count_commits(&self, words: &Words<'_>) -> Said<String> {
+        let id: JobId = self.job_named(words.at(0)?)?;
+        let executions = self.job_file(id).await.executions;
+        Ok(executions.iter().filter(|it| it.status.get().has_committed()).count().to_string())
+    }
+
+    async fn count_effects(&self, words: &Words<'_>) -> Said<String> {
+        Ok(self.job_file(self.job_named(words.at(0)?)?).await.effects.len().to_string())
+    }
+
+    /// `count RUN STATE`: of jobs.
+    async fn count_jobs(&self, words: &Words<'_>) -> Said<String> {
+        let state = words.at(1)?;
+        let jobs = self.run_file(self.run_named(words.at(0)?)?).await.jobs;
+        Ok(jobs.iter().filter(|job| job.state.as_str() == state).count().to_string())
+    }
+
+    /// How many of a run's jobs may be leased now.
+    async fn count_queued(&self, words: &Words<'_>) -> Said<String> {
+        let mut count = 0;
+        for job in self.run_file(self.run_named(words.at(0)?)?).await.jobs {
+            count += self.job_file(job.id).await.ready.len();
+        }
+        Ok(count.to_string())
+    }
+
+    async fn note(&self, words: &Words<'_>) -> Said<String> {
+        Ok(self.run_record(self.run_named(words.at(0)?)?).await.status_message)
+    }
+
+    /// Of the last entry in the log.
+    async fn cause(&self, words: &Words<'_>) -> Said<String> {
+        let root = self.root_of(words.at(0)?).ok_or("it is not known")?;
+        let events = self.store.events_of(&root).await.expect("the store answers");
+        Ok(events.last().map(|event| event.cause.clone()).unwrap_or_default())
+    }
+
+    /// `message NAME EVENT [SUBSCRIBER]`: names a message that has no name yet.
+    async fn find_message(&mut self, words: &Words<'_>) -> Said<String> {
+        let (name, event) = (words.at(0)?, words.at(1)?);
+        let address = format!("/{}", words.plain.get(2).unwrap_or(&""));
+        let known: Vec<_> = self.names.values().filter_map(message_of).collect();
+        let found = self.deliveries().await.into_iter().find(|delivery| {
+            let wanted = delivery.event == event && (address == "/" || delivery.url.ends_with(&address));
+            wanted && !known.contains(&delivery.id)
+        });
+        let found = found.ok_or(format!("there is no message about {event}"))?;
+        self.names.insert(name.into(), Named::Message(found.id, found.tries));
+        Ok(found.state.get().as_str().into())
+    }
+
+    pub async fn delivery(&self, name: &str) -> Said<Delivery> {
+        let (id, _) = self.message_named(name)?;
+        let found = self.deliveries().await.into_iter().find(|delivery| delivery.id == id);
+        found.ok_or(format!("`{name}` is not stored"))
+    }
+
+    async fn message_due(&self, words: &Words<'_>) -> Said<String> {
+        let due_at = self.delivery(words.at(0)?).await?.due_at;
+        Ok(due_at.map_or("never".into(), |due_at| format!("{:?}", due_at.since(self.now))))
+    }
+
+    /// The messages that may be claimed now, those with a name.
+    async fn ready_messages(&self) -> Said<String> {
+        let ready = self.store.deliveries_ready(self.now, 100).await.expect("the store answers");
+        let named =
+            self.names.iter().filter(|(_, named)| message_of(named).is_some_and(|id| ready.contains(&id)));
+        let names: Vec<_> = named.map(|(name, _)| name.as_str()).collect();
+        Ok(if names.is_empty() { "nothing".into() } else { names.join(" ") })
+    }
+
+    /// What the log files a name's events under.
+    pub fn root_of(&self, name: &str) -> Option<String> {
+        match self.names.get(name)? {
+            Named::Job(id) => Some(id.to_string()),
+            Named::Run(id) => Some(id.to_string()),
+            Named::Message(id, _) => Some(id.to_string()),
+            Named::Lease(_) => None,
+        }
+    }
+}
+
+fn message_of(named: &Named) -> Option<wire::MessageId> {
+    match named {
+        Named::Message(id, _) => Some(*id),
+        Named::Job(_) | Named::Run(_) | Named::Lease(_) => None,
+    }
+}

@@ -1,0 +1,246 @@
+//! The steps of a script: a line's words become a command.
+
+use decisions::Command;
+use decisions::deliveries::{ClaimDelivery, DeliveryDelivered, DeliveryDue, DeliveryFailed, RedriveDelivery};
+use decisions::jobs::{CancelJob, ReleaseDependents, RetryJob, SubmitJob};
+use decisions::leases::{Ack, CancelAck, Commit, Complete, ExecutionDue, Heartbeat, Lease, Wanted};
+use decisions::records::PlanJob;
+use decisions::runs::{
+    CancelRun, CreateRun, PlanAccepted, PlanFailed, RerunRun, RunDue, RunOrigin, SweepRun,
+};
+use decisions::tenants::{EnsureTenant, PutWebhook};
+use serde_json::json;
+use serde_json::value::to_raw_value;
+use store::Store;
+use wire::runner::{CompleteStatus, Effect, Phase};
+use wire::{ExecId, JobId, LeaseId, MessageId, RunId, RunnerId, TenantId};
+
+use crate::plans::plan_jobs;
+use crate::words::Words;
+use crate::world::{LeaseName, Named, World};
+
+type Said<T> = Result<T, String>;
+
+impl<S: Store> World<S> {
+    /// The command that a line stands for; names that it introduces are bound.
+    pub async fn command(&mut self, verb: &str, words: &Words<'_>) -> Said<Command> {
+        Ok(match verb {
+            "tenant" => {
+                EnsureTenant { id: TenantId::minted(self.now, self.random()), name: words.at(0)?.into() }
+                    .into()
+            }
+            "submit" => self.submit(words)?.into(),
+            "create" => self.create_run(words, None)?.into(),
+            "run" => self.create_run(words, Some(plan_jobs(&words.plain[1..])?))?.into(),
+            "plan" => {
+                PlanAccepted { run: self.run_named(words.at(0)?)?, jobs: plan_jobs(&words.plain[1..])? }
+                    .into()
+            }
+            "plan-failed" => PlanFailed { run: self.run_named(words.at(0)?)?, message: words.rest(1) }.into(),
+            "rerun" => self.rerun(words)?.into(),
+            "cancel" => self.cancel(words)?,
+            "retry" => RetryJob { tenant: self.tenant_of(words), job: self.job_named(words.at(0)?)? }.into(),
+            "grant" => self.grant(words).await?.into(),
+            "ack" | "heartbeat" | "commit" | "complete" | "cancel-ack" => self.runner_says(verb, words)?,
+            "webhook" => PutWebhook {
+                tenant: self.tenant_of(words),
+                name: words.at(0)?.into(),
+                url: format!("https://example.com/{}", words.at(0)?),
+                events: words.plain[1..].iter().map(|event| event.to_string()).collect(),
+            }
+            .into(),
+            "claim" | "delivered" | "failed" | "redrive" | "expire" => self.outbox_says(verb, words)?,
+            "look" => self.look(words)?,
+            "sweep" => SweepRun { run: self.run_named(words.at(0)?)? }.into(),
+            "release" => ReleaseDependents { job: self.job_named(words.at(0)?)? }.into(),
+            unknown => return Err(format!("there is no step `{unknown}`")),
+        })
+    }
+
+    fn submit(&mut self, words: &Words<'_>) -> Said<SubmitJob> {
+        let id = JobId::minted(self.now, self.random());
+        self.names.entry(words.at(0)?.into()).or_insert(Named::Job(id));
+        let payload = json!({ "text": words.option("payload").unwrap_or("hello") });
+        Ok(SubmitJob {
+            id: self.job_named(words.at(0)?)?,
+            tenant: self.tenant_of(words),
+            key: words.option("key").map(Into::into),
+            payload: to_raw_value(&payload).expect("a payload is JSON"),
+            runs_on: words.list("on"),
+            priority: words.number("priority")?.unwrap_or(0),
+            attempts_max: words.number("attempts")?,
+            timeout_seconds: words.seconds("timeout")?,
+            effect_once: words.has("once"),
+        })
+    }
+
+    fn create_run(&mut self, words: &Words<'_>, plan: Option<Vec<PlanJob>>) -> Said<CreateRun> {
+        let id = RunId::minted(self.now, self.random());
+        self.names.entry(words.at(0)?.into()).or_insert(Named::Run(id));
+        Ok(CreateRun {
+            id: if words.option("trigger").is_some() { id } else { self.run_named(words.at(0)?)? },
+            tenant: self.tenant_of(words),
+            trigger_key: words.option("trigger").map(Into::into),
+            origin: RunOrigin::default(),
+            fail_fast: words.option("fail").is_some_and(|how| how == "fast"),
+            plan,
+        })
+    }
+
+    fn rerun(&mut self, words: &Words<'_>) -> Said<RerunRun> {
+        let id = RunId::minted(self.now, self.random());
+        self.names.entry(words.at(0)?.into()).or_insert(Named::Run(id));
+        Ok(RerunRun {
+            id: self.run_named(words.at(0)?)?,
+            tenant: self.tenant_of(words),
+            of: self.run_named(words.at(1)?)?,
+            failed_only: words.has("failed"),
+        })
+    }
+
+    fn cancel(&mut self, words: &Words<'_>) -> Said<Command> {
+        let tenant = self.tenant_of(words);
+        let unknown = words.at(0)? == "unknown-run";
+        match self.names.get(words.at(0)?) {
+            Some(Named::Job(job)) => Ok(CancelJob { tenant, job: *job }.into()),
+            Some(Named::Run(run)) => Ok(CancelRun { tenant, run: *run, reason: words.rest(1) }.into()),
+            None if unknown => Ok(CancelRun { tenant, run: RunId::FIRST, reason: words.rest(1) }.into()),
+            None => Ok(CancelJob { tenant, job: self.job_named(words.at(0)?)? }.into()),
+            Some(Named::Lease(_) | Named::Message(..)) => Err("only a job or a run can be cancelled".into()),
+        }
+    }
+
+    /// What a tick does about one lease or one run.
+    fn look(&mut self, words: &Words<'_>) -> Said<Command> {
+        match self.names.get(words.at(0)?) {
+            Some(Named::Lease(lease)) => Ok(ExecutionDue { execution: lease.execution }.into()),
+            Some(Named::Run(run)) => Ok(RunDue { run: *run }.into()),
+            Some(Named::Job(_) | Named::Message(..)) | None => {
+                Err("only a lease or a run has deadlines".into())
+            }
+        }
+    }
+
+    /// `grant LEASE RUNNER [JOB] [can=os:linux]`
+    async fn grant(&mut self, words: &Words<'_>) -> Said<Lease> {
+        let name = self.new_lease(words.at(1)?)?;
+        self.names.insert(words.at(0)?.into(), Named::Lease(name.clone()));
+        let wanted = match words.plain.get(2) {
+            Some(job) => Wanted::Job(self.job_named(job)?),
+            None => {
+                let can = words.list("can");
+                let queues = self.store.queues().await.expect("the store answers").into_iter();
+                let ours = queues.filter(|queue| queue.tenant == self.tenant && queue.fits(&can));
+                Wanted::Any(ours.map(|queue| queue.id).collect())
+            }
+        };
+        Ok(Lease { runner: name.runner, wanted, execution: name.execution, lease: name.lease })
+    }
+
+    fn new_lease(&mut self, runner: &str) -> Said<LeaseName> {
+        let execution = ExecId::minted(self.now, self.random());
+        Ok(LeaseName {
+            lease: LeaseId::minted(execution, self.random()),
+            execution,
+            runner: RunnerId::parse(runner).ok_or("not a runner's name")?,
+        })
+    }
+
+    fn runner_says(&mut self, verb: &str, words: &Words<'_>) -> Said<Command> {
+        let name = match words.at(0)? {
+            "unknown" => self.new_lease("nobody")?,
+            known => self.lease_named(known)?,
+        };
+        let lease = match words.option("secret") {
+            Some(_) => LeaseId::minted(name.execution, self.random()).key(), // a guess
+            None => name.lease.key(),
+        };
+        let runner = match words.option("as") {
+            Some(other) => RunnerId::parse(other).ok_or("not a runner's name")?,
+            None => name.runner,
+        };
+        let artifacts = "[]".to_owned();
+        Ok(match verb {
+            "ack" => Ack { lease, runner }.into(),
+            "heartbeat" => {
+                let phase = words.has("uploading").then_some(Phase::Uploading);
+                Heartbeat { lease, runner, phase }.into()
+            }
+            "commit" => {
+                let count = words.number("effects")?.unwrap_or(1);
+                let effects = (0..count).map(|count| Effect::Result { value: json!(count) }).collect();
+                Commit { lease, runner, effects }.into()
+            }
+            "cancel-ack" => CancelAck { lease, runner, summary: words.rest(1), artifacts }.into(),
+            "complete" => {
+                let (status, exit_code) = match words.at(1)? {
+                    "ok" => (CompleteStatus::Succeeded, 0),
+                    "fail" => (CompleteStatus::Failed, words.number("exit")?.unwrap_or(1)),
+                    other => return Err(format!("a job completes `ok` or `fail`, not `{other}`")),
+                };
+                Complete { lease, runner, status, exit_code, summary: words.rest(2), artifacts }.into()
+            }
+            other => return Err(format!("a runner does not say `{other}`")),
+        })
+    }
+
+    fn outbox_says(&mut self, verb: &str, words: &Words<'_>) -> Said<Command> {
+        let (delivery, claimed) = self.message_named(words.at(0)?)?;
+        let tries = words.number("try")?.unwrap_or(claimed);
+        let jitter = words.number("jitter")?.unwrap_or(0.0);
+        Ok(match verb {
+            "claim" => ClaimDelivery { delivery }.into(),
+            "delivered" => DeliveryDelivered { delivery, tries }.into(),
+            "failed" => DeliveryFailed { delivery, tries, error: words.rest(1), jitter }.into(),
+            "expire" => DeliveryDue { delivery, jitter }.into(),
+            "redrive" => RedriveDelivery { delivery }.into(),
+            other => return Err(format!("the outbox does not say `{other}`")),
+        })
+    }
+
+    fn tenant_of(&self, words: &Words<'_>) -> TenantId {
+        if words.option("tenant").is_some() { TenantId::FIRST } else { self.tenant }
+    }
+}
+
+/// What names stand for.
+impl<S: Store> World<S> {
+    pub fn job_named(&self, name: &str) -> Said<JobId> {
+        match self.names.get(name) {
+            Some(Named::Job(id)) => Ok(*id),
+            None if name == "unknown" => Ok(JobId::FIRST),
+            Some(_) | None => Err(format!("`{name}` is no job")),
+        }
+    }
+
+    pub fn run_named(&self, name: &str) -> Said<RunId> {
+        match self.names.get(name) {
+            Some(Named::Run(id)) => Ok(*id),
+            None if name == "unknown" => Ok(RunId::FIRST),
+            Some(_) | None => Err(format!("`{name}` is no run")),
+        }
+    }
+
+    pub fn lease_named(&self, name: &str) -> Said<LeaseName> {
+        match self.names.get(name) {
+            Some(Named::Lease(lease)) => Ok(lease.clone()),
+            Some(_) | None => Err(format!("`{name}` is no lease")),
+        }
+    }
+
+    pub fn message_named(&self, name: &str) -> Said<(MessageId, u32)> {
+        match self.names.get(name) {
+            Some(Named::Message(id, tries)) => Ok((*id, *tries)),
+            None if name == "unknown" => Ok((MessageId::FIRST, 1)),
+            Some(_) | None => Err(format!("`{name}` is no message")),
+        }
+    }
+
+    /// The jobs of a plan are known by their names, and by `RUN/NAME` when two runs have them.
+    pub async fn learn_jobs(&mut self, name: &str, run: RunId) {
+        for job in self.run_file(run).await.jobs {
+            self.names.insert(format!("{name}/{}", job.name), Named::Job(job.id));
+            self.names.insert(job.name, Named::Job(job.id));
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! A store that can be watched: it counts its saves, holds them up until it is told to go on, and refuses what a test
+//! marks as guilty.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use decisions::doctor::{JobFile, RunFile};
+use decisions::records::{Delivery, Event, Queue, Run, Tenant};
+use decisions::{Ask, Book};
+use store::{Due, Loaded, LogBounds, Store, StoreError};
+use tokio::sync::{Notify, Semaphore};
+use wire::{ExecId, JobId, MessageId, RunId, Time};
+
+pub struct Watched<S> {
+    inner: S,
+    saves: AtomicUsize,
+    /// Each save takes one and does not give it back.
+    permits: Semaphore,
+    waiting: Notify,
+    guilty: fn(&Book) -> bool,
+}
+
+impl<S: Store> Watched<S> {
+    /// Nothing holds a save up.
+    pub fn open(inner: S) -> Watched<S> {
+        let watched = Watched::held(inner);
+        watched.release();
+        watched
+    }
+
+    /// Every save waits until it is released.
+    pub fn held(inner: S) -> Watched<S> {
+        Watched {
+            inner,
+            saves: AtomicUsize::new(0),
+            permits: Semaphore::new(0),
+            waiting: Notify::new(),
+            guilty: |_| false,
+        }
+    }
+
+    /// A constraint refuses whatever book is guilty.
+    pub fn refusing(self, guilty: fn(&Book) -> bool) -> Watched<S> {
+        Watched { guilty, ..self }
+    }
+
+    pub fn saves(&self) -> usize {
+        self.saves.load(Ordering::SeqCst)
+    }
+
+    /// Until some save is held up.
+    pub async fn save_waits(&self) {
+        self.waiting.notified().await;
+    }
+
+    pub fn release_one(&self) {
+        self.permits.add_permits(1);
+    }
+
+    /// From now on nothing waits.
+    pub fn release(&self) {
+        self.permits.add_permits(Semaphore::MAX_PERMITS / 2);
+    }
+}
+
+impl<S: Store> Store for Watched<S> {
+    type Session = S::Session;
+
+    async fn load(&self, asks: &[Ask], now: Time) -> Result<Loaded<S::Session>, StoreError> {
+        self.inner.load(asks, now).await
+    }
+
+    async fn save(&self, session: S::Session, book: Book) -> Result<(), StoreError> {
+        self.waiting.notify_one();
+        self.permits.acquire().await.expect("it is never closed").forget();
+        self.saves.fetch_add(1, Ordering::SeqCst);
+        if (self.guilty)(&book) {
+            return Err(StoreError::Violation("guilty".into()));
+        }
+        self.inner.save(session, book).await
+    }
+
+    async fn due(&self, now: Time, limit: usize) -> Result<Due, StoreError> {
+        self.inner.due(now, limit).await
+    }
+
+    async fn deliveries_ready(&self, now: Time, limit: usize) -> Result<Vec<MessageId>, StoreError> {
+        self.inner.deliveries_ready(now, limit).await
+    }
+
+    async fn queues(&self) -> Result<Vec<Queue>, StoreError> {
+        self.inner.queues().await
+    }
+
+    async fn tenants(&self) -> Result<Vec<Tenant>, StoreError> {
+        self.inner.tenants().await
+    }
+
+    async fn run(&self, id: RunId) -> Result<Option<Run>, StoreError> {
+        self.inner.run(id).await
+    }
+
+    async fn job_file(&self, id: JobId) -> Result<Option<JobFile>, StoreError> {
+        self.inner.job_file(id).await
+    }
+
+    async fn execution_job(&self, id: ExecId) -> Result<Option<JobId>, StoreError> {
+        self.inner.execution_job(id).await
+    }
+
+    async fn job_files_after(&self, after: Option<JobId>, limit: usize) -> Result<Vec<JobFile>, StoreError> {
+        self.inner.job_files_after(after, limit).await
+    }
+
+    async fn run_files_after(&self, after: Option<RunId>, limit: usize) -> Result<Vec<RunFile>, StoreError> {
+        self.inner.run_files_after(after, limit).await
+    }
+
+    async fn deliveries_after(
+        &self,
+        after: Option<MessageId>,
+        limit: usize,
+    ) -> Result<Vec<Delivery>, StoreError> {
+        self.inner.deliveries_after(after, limit).await
+    }
+
+    async fn events_of(&self, root: &str) -> Result<Vec<Event>, StoreError> {
+        self.inner.events_of(root).await
+    }
+
+    async fn events_after(&self, seq: i64, limit: usize) -> Result<Vec<Event>, StoreError> {
+        self.inner.events_after(seq, limit).await
+    }
+
+    async fn log_bounds(&self) -> Result<LogBounds, StoreError> {
+        self.inner.log_bounds().await
+    }
+
+    async fn integrity(&self) -> Result<Vec<String>, StoreError> {
+        self.inner.integrity().await
+    }
+}

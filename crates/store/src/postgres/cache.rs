@@ -1,0 +1,116 @@
+//! Records as this process last wrote them, so that a job's next message need not read them again.
+//!
+//! Every save of every server moves one counter in the database. As long as it stands where our own last save left it,
+//! nobody else has written, and what we wrote is what is there. A load compares the counter in its own snapshot.
+//!
+//! A server that took over from another may lack our last saves and count them again with other contents; but then we
+//! have connected anew, and a new connection makes us forget.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use decisions::Book;
+use decisions::book::{Kept, Shelf};
+use decisions::records::{Attempt, AttemptKey, Execution, Job, Run, Runner};
+use wire::{ExecId, JobId, RunId, RunnerId};
+
+use crate::postgres::rows::Version;
+
+/// Of each kind; at the limit the kind starts over, which costs a few reads and keeps memory flat.
+const RECORDS_MAX: usize = 16_384;
+
+/// Larger specifications are read again.
+const SPEC_BYTES_MAX: usize = 1_024;
+
+/// One save among all, by its place in the order and by the transaction that it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Save {
+    pub number: i64,
+    pub version: Version,
+}
+
+#[derive(Debug, Default)]
+pub struct Cache {
+    /// Connections that had been made when this began.
+    connections: u64,
+    /// The last save that is in here, and with it everything before. None until we have saved something.
+    last: Option<Save>,
+    pub runs: Remembered<RunId, (Version, Run)>,
+    pub jobs: Remembered<JobId, (Version, Job)>,
+    pub attempts: Remembered<AttemptKey, (Version, Attempt)>,
+    pub executions: Remembered<ExecId, (Version, Execution)>,
+    pub runners: Remembered<RunnerId, (Version, Runner)>,
+    pub specs: Remembered<JobId, Arc<str>>,
+}
+
+#[derive(Debug)]
+pub struct Remembered<K, R>(HashMap<K, R>);
+
+impl<K, R> Default for Remembered<K, R> {
+    fn default() -> Remembered<K, R> {
+        Remembered(HashMap::new())
+    }
+}
+
+impl<K: Eq + Hash, R> Remembered<K, R> {
+    pub fn get(&self, key: &K) -> Option<&R> {
+        self.0.get(key)
+    }
+
+    fn keep(&mut self, key: K, record: R) {
+        if self.0.len() >= RECORDS_MAX {
+            self.0.clear();
+        }
+        self.0.insert(key, record);
+    }
+}
+
+impl<R: Kept<Key: Hash>> Remembered<R::Key, (Version, R)> {
+    fn keep_written(&mut self, shelf: &Shelf<R>, version: Version) {
+        for (_, record) in shelf.writes() {
+            self.keep(record.key(), (version, record.clone()));
+        }
+    }
+}
+
+impl Cache {
+    /// The last save that everything in here agrees with.
+    pub fn last(&self) -> Option<Save> {
+        self.last
+    }
+
+    /// So many connections have been made by now.
+    pub fn connected(&mut self, connections: u64) {
+        if self.connections != connections {
+            *self = Cache { connections, ..Cache::default() };
+        }
+    }
+
+    /// A save of ours has succeeded.
+    pub fn saved(&mut self, save: Save, book: &Book) {
+        let last = self.last.map(|last| last.number);
+        if last.is_some_and(|last| last >= save.number) {
+            return; // another session of ours was saved later and noted earlier
+        }
+        if last != Some(save.number - 1) {
+            self.forget(); // in between are saves that we know nothing of
+        }
+        self.last = Some(save);
+        self.runs.keep_written(&book.runs, save.version);
+        self.jobs.keep_written(&book.jobs, save.version);
+        self.attempts.keep_written(&book.attempts, save.version);
+        self.executions.keep_written(&book.executions, save.version);
+        self.runners.keep_written(&book.runners, save.version);
+        for (job, spec) in &book.appended.specs {
+            if spec.len() <= SPEC_BYTES_MAX {
+                self.specs.keep(*job, spec.clone());
+            }
+        }
+    }
+
+    /// A save has failed: perhaps because something here is not as we believe.
+    pub fn forget(&mut self) {
+        *self = Cache { connections: self.connections, ..Cache::default() };
+    }
+}

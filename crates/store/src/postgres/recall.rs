@@ -1,0 +1,64 @@
+//! What a load need not ask for, because this process wrote it last.
+
+use decisions::records::AttemptKey;
+
+use crate::postgres::cache::Cache;
+use crate::postgres::filling::{Filling, Member};
+
+/// Takes from the cache what is needed and what follows from that. Good only if the cache is as new as the snapshot.
+pub fn recall(filling: &mut Filling, cache: &Cache) {
+    for id in std::mem::take(&mut filling.needs.executions) {
+        match cache.executions.get(&id) {
+            Some(known) => filling.bring_execution(known.clone()),
+            None => drop(filling.needs.executions.insert(id)),
+        }
+    }
+    for member in std::mem::take(&mut filling.needs.members) {
+        if recall_family(filling, cache, &member).is_none() {
+            filling.needs.members.insert(member);
+        }
+    }
+    for id in std::mem::take(&mut filling.needs.runs) {
+        match cache.runs.get(&id) {
+            Some(known) => filling.bring_run(known.clone()),
+            None => drop(filling.needs.runs.insert(id)),
+        }
+    }
+    for id in std::mem::take(&mut filling.needs.runners) {
+        match cache.runners.get(&id) {
+            Some(known) => filling.versions.bring(&mut filling.book, known.clone()),
+            None => drop(filling.needs.runners.insert(id)),
+        }
+    }
+    for id in std::mem::take(&mut filling.needs.specs) {
+        match cache.specs.get(&id) {
+            Some(known) => drop(filling.book.specs.insert(id, known.clone())),
+            None => drop(filling.needs.specs.insert(id)),
+        }
+    }
+}
+
+/// All of the family, or nothing.
+fn recall_family(filling: &mut Filling, cache: &Cache, member: &Member) -> Option<()> {
+    let job = cache.jobs.get(&member.job)?;
+    let latest = cache.attempts.get(&AttemptKey { job: member.job, index: job.1.attempts })?;
+    let own = match member.own_attempt {
+        Some(index) if index != job.1.attempts => {
+            Some(cache.attempts.get(&AttemptKey { job: member.job, index })?)
+        }
+        Some(_) | None => None,
+    };
+    let execution = match latest.1.execution {
+        Some(id) => Some(cache.executions.get(&id)?),
+        None => None,
+    };
+    filling.bring_job(job.clone());
+    filling.versions.bring(&mut filling.book, latest.clone());
+    if let Some(own) = own {
+        filling.versions.bring(&mut filling.book, own.clone());
+    }
+    if let Some(execution) = execution {
+        filling.versions.bring(&mut filling.book, execution.clone());
+    }
+    Some(())
+}
