@@ -65,6 +65,11 @@ impl<R: Kept> Shelf<R> {
         Some(&slot.now)
     }
 
+    /// The record as it was loaded, whatever the batch has made of it since.
+    pub fn loaded(&self, key: &R::Key) -> Option<&R> {
+        self.0.get(key)?.before.as_ref()
+    }
+
     /// The record without the note: for stores, and where being late does no harm.
     pub fn peek(&self, key: &R::Key) -> Option<&R> {
         self.0.get(key).map(|slot| &slot.now)

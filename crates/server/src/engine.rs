@@ -7,7 +7,7 @@ use decisions::jobs::ReleaseDependents;
 use decisions::runs::SweepRun;
 use decisions::{Answer, Command, Hint, Policy};
 use store::Store;
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub struct Engine<S> {
     clock: Clock,
     commands: mpsc::Sender<(Command, Ticket)>,
     hints: broadcast::Sender<Hint>,
-    stop: Arc<tokio::sync::Notify>,
+    stop: watch::Sender<bool>,
     task: Arc<tokio::sync::Mutex<Option<JoinHandle<()>>>>,
 }
 
@@ -48,14 +48,14 @@ impl<S: Store> Engine<S> {
     pub fn start(store: Arc<S>, clock: Clock, policy: Policy) -> Engine<S> {
         let (commands, incoming) = mpsc::channel(WAITING_MAX);
         let (hints, _) = broadcast::channel(HINTS_KEPT);
-        let stop = Arc::new(tokio::sync::Notify::new());
+        let (stop, stopping) = watch::channel(false);
         let shell = Shell {
             store: store.clone(),
             clock,
             perform: Perform::new(policy),
             incoming,
             hints: hints.clone(),
-            stop: stop.clone(),
+            stopping,
         };
         let task = Arc::new(tokio::sync::Mutex::new(Some(tokio::spawn(shell.run()))));
         Engine { store, clock, commands, hints, stop, task }
@@ -63,6 +63,9 @@ impl<S: Store> Engine<S> {
 
     /// Performs one command: the answer comes after the commit that makes it true.
     pub async fn perform(&self, command: impl Into<Command>) -> Result<Answer, Failure> {
+        if *self.stop.borrow() {
+            return Err(Failure::Unavailable("the server is stopping".into()));
+        }
         let (ticket, answer) = oneshot::channel();
         self.commands.try_send((command.into(), Some(ticket))).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => Failure::Busy,
@@ -85,7 +88,7 @@ impl<S: Store> Engine<S> {
 
     /// Takes nothing new in, answers what is waiting, and returns when the last of it is durable.
     pub async fn stop(&self) {
-        self.stop.notify_one();
+        self.stop.send_replace(true);
         if let Some(task) = self.task.lock().await.take() {
             task.await.expect("the engine does not panic");
         }
@@ -98,16 +101,15 @@ struct Shell<S> {
     perform: Perform<Ticket>,
     incoming: mpsc::Receiver<(Command, Ticket)>,
     hints: broadcast::Sender<Hint>,
-    stop: Arc<tokio::sync::Notify>,
+    stopping: watch::Receiver<bool>,
 }
 
 impl<S: Store> Shell<S> {
     async fn run(mut self) {
-        let stop = self.stop.clone();
         loop {
             let first = tokio::select! {
                 biased;
-                () = stop.notified(), if !self.incoming.is_closed() => {
+                _ = self.stopping.changed(), if !self.incoming.is_closed() => {
                     self.incoming.close(); // what is in the channel still comes out of it
                     continue;
                 }
@@ -122,6 +124,9 @@ impl<S: Store> Shell<S> {
     /// Runs batches until nothing waits; whatever arrived during one goes into the next.
     async fn work_off(&mut self) {
         loop {
+            if *self.stopping.borrow() {
+                self.incoming.close(); // or steady callers would keep us at work for ever
+            }
             while let Ok((command, ticket)) = self.incoming.try_recv() {
                 self.take_in(command, ticket);
             }

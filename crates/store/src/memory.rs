@@ -491,6 +491,10 @@ impl Tables {
 impl Tables {
     fn check_constraints(&self, book: &Book) -> Result<(), StoreError> {
         let taken = |taken: bool, by: &str| if taken { Err(StoreError::Conflict(by.into())) } else { Ok(()) };
+        for (before, tenant) in book.tenants.writes() {
+            let has_name = |known: &Tenant| known.name == tenant.name;
+            taken(before.is_none() && self.tenants.all().any(has_name), "tenants_name_key")?;
+        }
         for (before, run) in book.runs.writes() {
             let key = run.trigger_key.clone().map(|key| (run.tenant, key));
             taken(
@@ -521,6 +525,9 @@ impl Tables {
             all.iter().filter(|it| it.lease.get().is_live()).map(|it| it.attempt).collect();
         if live.iter().collect::<BTreeSet<_>>().len() < live.len() {
             return Err(StoreError::Violation("executions_live".into()));
+        }
+        if all.iter().map(|it| it.token).collect::<BTreeSet<_>>().len() < all.len() {
+            return Err(StoreError::Violation("executions_token".into()));
         }
         Ok(())
     }

@@ -27,6 +27,7 @@ impl Decide for ClaimDelivery {
         }
         draft.advance(&mut delivery, delivery::Event::Claim, "claimed by a worker");
         delivery.tries += 1;
+        delivery.claims += 1;
         delivery.due_at = Some(draft.now.plus(draft.policy.delivery_claim_ttl));
         delivery.updated_at = draft.now;
         draft.put(delivery.clone());

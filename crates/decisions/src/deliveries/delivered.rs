@@ -10,8 +10,8 @@ use crate::{Answer, Ask, Decide, Draft, Refusal};
 #[derive(Debug, Clone)]
 pub struct DeliveryDelivered {
     pub delivery: MessageId,
-    /// The try this is the result of; an older one is ignored.
-    pub tries: u32,
+    /// The claim this is the result of; an older one's is ignored.
+    pub claim: u32,
 }
 
 impl Decide for DeliveryDelivered {
@@ -21,10 +21,10 @@ impl Decide for DeliveryDelivered {
 
     fn decide(&self, draft: &mut Draft<'_>) -> Result<Answer, Refusal> {
         let mut delivery: Delivery = draft.get(&self.delivery).cloned().ok_or(Refusal::DeliveryNotFound)?;
-        if delivery.state.get() == delivery::State::Delivered && delivery.tries == self.tries {
+        if delivery.state.get() == delivery::State::Delivered && delivery.claims == self.claim {
             return Ok(Answer::Settled { moved: false }); // said twice
         }
-        require_claim(&delivery, self.tries)?;
+        require_claim(&delivery, self.claim)?;
         draft.advance(&mut delivery, delivery::Event::Succeed, "the subscriber has it");
         delivery.due_at = None;
         delivery.delivered_at = Some(draft.now);
@@ -36,8 +36,8 @@ impl Decide for DeliveryDelivered {
 }
 
 /// Only the newest claim may say how it went.
-pub fn require_claim(delivery: &Delivery, tries: u32) -> Result<(), Refusal> {
-    if delivery.state.get() == delivery::State::Delivering && delivery.tries == tries {
+pub fn require_claim(delivery: &Delivery, claim: u32) -> Result<(), Refusal> {
+    if delivery.state.get() == delivery::State::Delivering && delivery.claims == claim {
         return Ok(());
     }
     Err(Refusal::ClaimLost)
@@ -46,9 +46,6 @@ pub fn require_claim(delivery: &Delivery, tries: u32) -> Result<(), Refusal> {
 /// A run is reported when the last message about its end has ended.
 pub fn count_report(draft: &mut Draft<'_>, delivery: &Delivery, cause: &'static str) {
     let Some(mut run) = delivery.reports.and_then(|id| draft.get::<Run>(&id)).cloned() else { return };
-    if run.reports_open == 0 {
-        return; // a redriven message about a run that was reported without it
-    }
     run.reports_open -= 1;
     run.updated_at = draft.now;
     if run.reports_open == 0 {

@@ -13,7 +13,7 @@ use crate::{Answer, Ask, Decide, Draft, Refusal};
 #[derive(Debug, Clone)]
 pub struct DeliveryFailed {
     pub delivery: MessageId,
-    pub tries: u32,
+    pub claim: u32,
     pub error: String,
     /// Between 0 and 1, from the one place that makes randomness.
     pub jitter: f64,
@@ -26,7 +26,7 @@ impl Decide for DeliveryFailed {
 
     fn decide(&self, draft: &mut Draft<'_>) -> Result<Answer, Refusal> {
         let delivery: Delivery = draft.get(&self.delivery).cloned().ok_or(Refusal::DeliveryNotFound)?;
-        require_claim(&delivery, self.tries)?;
+        require_claim(&delivery, self.claim)?;
         let events = (delivery::Event::FailWithTriesLeft, delivery::Event::FailForGood);
         give_back(draft, delivery, events, shortened(&self.error, TEXT_BYTES_MAX), self.jitter);
         Ok(Answer::Settled { moved: true })

@@ -24,6 +24,7 @@ impl Decide for RedriveDelivery {
         }
         draft.advance(&mut delivery, delivery::Event::Redrive, "an operator sends it again");
         delivery.tries = 0;
+        delivery.reports = None; // its run does not wait for it a second time
         delivery.due_at = Some(draft.now);
         delivery.updated_at = draft.now;
         draft.put(delivery);

@@ -80,7 +80,9 @@ fn check_bounds(draft: &Draft<'_>, plan: &PlanJob) -> Result<(Duration, u32), Re
     match plan.timeout_seconds {
         None => Ok((policy.job_timeout, attempts_max)),
         Some(seconds) if seconds > 0.0 && seconds <= 1e8 => {
-            Ok((Duration::from_secs_f64(seconds), attempts_max))
+            // In the stores' resolution, so that what was decided is what is read.
+            let micros = (seconds * 1e6).round().max(1.0) as u64;
+            Ok((Duration::from_micros(micros), attempts_max))
         }
         Some(_) => invalid("timeout_seconds", "expected more than 0 and at most 100000000".into()),
     }

@@ -49,11 +49,11 @@ impl Decide for ReleaseDependents {
 fn release(draft: &mut Draft<'_>, id: JobId, satisfied: bool) {
     let mut job: Job = draft.copy(&id);
     let mut attempt: Attempt = draft.copy(&AttemptKey { job: id, index: job.attempts });
-    if attempt.state.get() != attempt::State::Created {
-        return; // it was stopped meanwhile
-    }
-    job.needs_open -= 1;
+    job.needs_open -= u32::from(satisfied); // what did not succeed stays open: a retry would have to wait for it
     job.updated_at = draft.now;
+    if attempt.state.get() != attempt::State::Created {
+        return draft.put(job); // it was stopped meanwhile
+    }
     let open = job.needs_open;
     draft.put(job);
     if !satisfied {

@@ -27,6 +27,9 @@ impl Decide for RetryJob {
                 return Err(Refusal::JobNotRetryable { problem: "it has not failed" });
             }
         }
+        if job.needs_open > 0 {
+            return Err(Refusal::JobNotRetryable { problem: "what it needs has not succeeded" });
+        }
         if job.has_dependents && !job.required {
             return Err(Refusal::JobNotRetryable { problem: "jobs that need it have gone on without it" });
         }

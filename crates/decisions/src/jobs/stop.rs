@@ -4,6 +4,7 @@ use machines::{attempt, execution, lease};
 use wire::JobId;
 
 use crate::Draft;
+use crate::draft::Hint;
 use crate::jobs::attempt_over;
 use crate::leases::finish_committed;
 use crate::records::{Attempt, AttemptKey, Execution, Job};
@@ -44,6 +45,7 @@ pub fn stop_job(
             Stopped::Over
         }
         attempt::State::Queued => {
+            draft.hint(Hint::Ready(attempt.queue)); // who found only this one may look further
             draft.advance(&mut attempt, attempt::Event::RequestCancel, cause);
             end_canceled(draft, attempt, by_run, cause);
             Stopped::Over

@@ -3,8 +3,8 @@
 use machines::{attempt, execution, lease};
 use wire::{LeaseKey, RunnerId};
 
-use crate::leases::fence::{execution_of, require_live};
-use crate::records::{Attempt, Execution, Job, Runner};
+use crate::leases::fence::{execution_of, family_of, require_live};
+use crate::records::{Execution, Job, Runner};
 use crate::{Answer, Ask, Decide, Draft, Refusal};
 
 #[derive(Debug, Clone)]
@@ -21,6 +21,8 @@ impl Decide for Ack {
     fn decide(&self, draft: &mut Draft<'_>) -> Result<Answer, Refusal> {
         let mut execution = execution_of(draft, self.lease, &self.runner)?;
         require_live(&execution, draft.now)?;
+        let family = family_of(draft, &execution);
+        family.require_open_run()?;
         let lease_ttl = draft.policy.lease_ttl;
         if execution.lease.get() == lease::State::Active {
             return Ok(Answer::Acked { lease_ttl }); // said twice; only a heartbeat extends
@@ -28,7 +30,7 @@ impl Decide for Ack {
         draft.advance(&mut execution, lease::Event::Ack, "AckLease");
         draft.advance(&mut execution, execution::Event::Start, "AckLease");
         self.start_clocks(draft, &mut execution);
-        let mut attempt: Attempt = draft.copy(&execution.attempt);
+        let mut attempt = family.attempt;
         draft.advance(&mut attempt, attempt::Event::Ack, "AckLease");
         attempt.updated_at = draft.now;
         draft.put(execution);

@@ -12,7 +12,7 @@ pub fn force(draft: &mut Draft<'_>, execution: Execution, attempt: Attempt) {
     end(draft, execution, attempt, lease::Event::Revoke, CAUSE);
 }
 
-/// `CANCEL_REQUESTED → CANCELED` without the runner's word.
+/// `CANCEL_REQUESTED → CANCELED` without the runner's word; also where the run's cancel has not been swept this far.
 pub fn end(
     draft: &mut Draft<'_>,
     mut execution: Execution,
@@ -20,6 +20,9 @@ pub fn end(
     event: lease::Event,
     cause: &'static str,
 ) {
+    if attempt.state.get() != attempt::State::CancelRequested {
+        draft.advance(&mut attempt, attempt::Event::RequestCancel, "the run was cancelled");
+    }
     draft.advance(&mut execution, event, cause);
     draft.advance(&mut execution, execution::Event::Abort, cause);
     execution.due_at = None;

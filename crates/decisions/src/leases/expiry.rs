@@ -8,12 +8,13 @@ use crate::failures::{FailureClass, Verdict};
 use crate::jobs::attempt_over;
 use crate::leases::ack_window::back_in_queue;
 use crate::leases::cancel_deadline;
+use crate::leases::fence::family_of;
 use crate::records::{Attempt, Execution, Job};
 
 const CAUSE: &str = "no heartbeat within the TTL";
 
 pub fn expire(draft: &mut Draft<'_>, mut execution: Execution, mut attempt: Attempt) {
-    if attempt.state.get() == attempt::State::CancelRequested {
+    if family_of(draft, &execution).is_canceled() {
         return cancel_deadline::end(draft, execution, attempt, lease::Event::Expire, CAUSE);
     }
     draft.advance(&mut execution, lease::Event::Expire, CAUSE);

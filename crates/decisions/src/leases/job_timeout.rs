@@ -6,12 +6,13 @@ use crate::Draft;
 use crate::failures::{FailureClass, Verdict};
 use crate::jobs::attempt_over;
 use crate::leases::cancel_deadline;
-use crate::records::{Attempt, Execution};
+use crate::leases::fence::family_of;
+use crate::records::{Attempt, Execution, Job};
 
 const CAUSE: &str = "the job ran longer than it may";
 
 pub fn time_out(draft: &mut Draft<'_>, mut execution: Execution, mut attempt: Attempt) {
-    if attempt.state.get() == attempt::State::CancelRequested {
+    if family_of(draft, &execution).is_canceled() {
         return cancel_deadline::end(draft, execution, attempt, lease::Event::Revoke, CAUSE);
     }
     draft.advance(&mut execution, lease::Event::Revoke, CAUSE);
@@ -20,6 +21,12 @@ pub fn time_out(draft: &mut Draft<'_>, mut execution: Execution, mut attempt: At
     execution.finished_at = Some(draft.now);
     draft.put(execution);
     draft.advance(&mut attempt, attempt::Event::TimeOut, CAUSE);
-    let verdict = Verdict { class: FailureClass::Timeout, because: CAUSE.into() };
+    let effect_once = draft.get::<Job>(&attempt.key.job).is_some_and(|job| job.effect_once);
+    let verdict = if effect_once {
+        let because = format!("{CAUSE}, and its effect, which may happen once, may have happened");
+        Verdict { class: FailureClass::Ambiguous, because }
+    } else {
+        Verdict { class: FailureClass::Timeout, because: CAUSE.into() }
+    };
     attempt_over(draft, attempt, Some(verdict), false);
 }

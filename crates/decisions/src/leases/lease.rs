@@ -28,6 +28,7 @@ pub enum Wanted {
 impl Decide for Lease {
     fn asks(&self, asks: &mut Vec<Ask>) {
         asks.push(Ask::Runner(self.runner.clone()));
+        asks.push(Ask::Execution(self.execution));
         match &self.wanted {
             Wanted::Any(queues) => asks.push(Ask::Ready { queues: queues.clone(), count: 1 }),
             Wanted::Job(job) => asks.extend([Ask::Family(*job), Ask::Spec(*job)]),
@@ -35,6 +36,10 @@ impl Decide for Lease {
     }
 
     fn decide(&self, draft: &mut Draft<'_>) -> Result<Answer, Refusal> {
+        if draft.get::<Execution>(&self.execution).is_some() {
+            // Said twice, because the first answer was lost: so is that grant, and its window returns the attempt.
+            return Ok(Answer::NoWork { barred_until: None });
+        }
         let barred_until = self.greet(draft);
         if barred_until.is_some() {
             return Ok(Answer::NoWork { barred_until });

@@ -16,8 +16,10 @@ pub struct Delivery {
     pub url: String,
     pub body: String,
     pub state: Stated<delivery::State>,
-    /// Claims so far; also the fence for results: an older claim's result is ignored.
+    /// Tries since it was written, or since it was last redriven.
     pub tries: u32,
+    /// Claims ever: the fence for results. An older claim's result is ignored.
+    pub claims: u32,
     /// When it may be claimed, or when its claim runs out; nothing once it ended.
     pub due_at: Option<Time>,
     /// The run that is reported once this message ended.

@@ -21,9 +21,10 @@ impl Decide for PlanFailed {
 
     fn decide(&self, draft: &mut Draft<'_>) -> Result<Answer, Refusal> {
         let run: Run = draft.get(&self.run).cloned().ok_or(Refusal::RunNotFound)?;
+        let message = shortened(&self.message, TEXT_BYTES_MAX);
         match run.state.get() {
             run::State::Created | run::State::Planning => {}
-            run::State::Failed | run::State::Reported if run.status_message == self.message => {
+            run::State::Failed | run::State::Reported if run.status_message == message => {
                 return Ok(Answer::PlanTaken); // said twice
             }
             state @ (run::State::PlanFailed
@@ -36,7 +37,7 @@ impl Decide for PlanFailed {
             | run::State::Timeout
             | run::State::Reported) => return Err(Refusal::RunNotPlanning { state: state.as_str() }),
         }
-        fail_plan(draft, run, &self.message);
+        fail_plan(draft, run, message);
         Ok(Answer::PlanTaken)
     }
 }
@@ -46,7 +47,6 @@ pub fn fail_plan(draft: &mut Draft<'_>, mut run: Run, message: &str) {
     if run.state.get() == run::State::Created {
         draft.advance(&mut run, run::Event::StartPlanning, "planning never began");
     }
-    let message = shortened(message, TEXT_BYTES_MAX);
     draft.advance(&mut run, run::Event::FailPlan, message.to_owned());
     run.status_message = message.into();
     end_run(draft, run, run::Event::FinalizePlanFailure, "without a plan nothing can run");

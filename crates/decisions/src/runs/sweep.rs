@@ -24,19 +24,25 @@ impl Decide for SweepRun {
         let (force, by_run, cause) = match sweep {
             Sweep::Canceled => (Force::AfterGrace, true, "the run was cancelled"),
             Sweep::TimedOut => (Force::Now, true, "the run timed out"),
-            Sweep::FailFast => (Force::AfterGrace, true, "another required job failed"),
+            // Not for the run's own sake: what it stops of a failing run counts as failed, also if a retry cures the cause.
+            Sweep::FailFast => (Force::AfterGrace, false, "another required job failed"),
         };
         let jobs = draft.book().sweeps.get(&self.run).cloned().unwrap_or_default();
+        // The list was made for the run as it was loaded. If the batch has moved it since, a job may have been opened
+        // that is not on the list: the sweep goes on, where it was, in the next batch.
+        let is_current = draft.book().runs.loaded(&self.run) == Some(run);
         for job in &jobs {
-            let stopped = stop_job(draft, *job, force, by_run, cause);
-            debug_assert_ne!(stopped, Stopped::TooLate, "a sweep lets a committed job finish");
+            match stop_job(draft, *job, force, by_run, cause) {
+                Stopped::Over | Stopped::Asked => {}
+                Stopped::TooLate => {} // its effect has happened; it finishes by itself
+            }
         }
         let mut run: Run = draft.copy(&self.run);
-        if jobs.len() < CHUNK {
+        if is_current && jobs.len() < CHUNK {
             run.sweep = None;
             run.swept_to = None;
         } else if run.sweep.is_some() {
-            run.swept_to = jobs.last().copied();
+            run.swept_to = if is_current { jobs.last().copied() } else { run.swept_to };
             draft.hint(Hint::Sweep(run.id));
         }
         run.updated_at = draft.now;

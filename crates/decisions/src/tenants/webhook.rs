@@ -68,6 +68,7 @@ pub fn send(draft: &mut Draft<'_>, news: &News<'_>, name: &str, url: String) {
         body: news.body.to_string(),
         state: Stated::initial(),
         tries: 0,
+        claims: 0,
         due_at: Some(draft.now),
         reports: news.reports,
         last_error: String::new(),

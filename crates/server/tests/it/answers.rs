@@ -59,7 +59,7 @@ impl<S: Store> World<S> {
             Answer::Retried { attempt } => format!("attempt {attempt}"),
             Answer::Claimed(None) => "nothing".into(),
             Answer::Claimed(Some(delivery)) => {
-                self.names.insert(first.into(), Named::Message(delivery.id, delivery.tries));
+                self.names.insert(first.into(), Named::Message(delivery.id, delivery.claims));
                 format!("{} try {}", delivery.state.get().as_str(), delivery.tries)
             }
             Answer::WebhookPut => "put".into(),

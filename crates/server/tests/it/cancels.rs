@@ -202,7 +202,7 @@ fn a_cancel_reaches_a_job_that_uploads() {
 
 #[test]
 fn a_cancelled_job_may_be_retried_by_a_person() {
-    check_timeless(
+    check(
         "
         -  submit J attempts=1
         -  cancel J              -> over

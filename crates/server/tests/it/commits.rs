@@ -195,36 +195,19 @@ fn a_job_that_times_out_after_the_commit_has_succeeded() {
 }
 
 #[test]
-fn an_effect_for_a_url_is_one_message_in_the_outbox() {
-    use crate::script::block_on;
-    use crate::stores::{InFile, InMemory, Place};
-    block_on(async {
-        webhook_effect(InMemory::default().open().await).await;
-        webhook_effect(InFile::new().open().await).await;
-    });
-}
-
-async fn webhook_effect<S: store::Store>(store: std::sync::Arc<S>) {
-    use crate::words::Words;
-    use decisions::leases::Commit;
-    use wire::runner::Effect;
-
-    let mut world = crate::world::World::begin(store, decisions::Policy::default()).await;
-    for (verb, words) in [("submit", "J"), ("grant", "L1 a"), ("ack", "L1")] {
-        let command = world.command(verb, &Words::split(words, ' ')).await.unwrap();
-        world.perform_one(command).await.unwrap();
-    }
-    let name = world.lease_named("L1").unwrap();
-    let effects = vec![Effect::Webhook {
-        url: "https://example.com/deployed".into(),
-        body: serde_json::json!({ "version": 7 }),
-    }];
-    let commit = Commit { lease: name.lease.key(), runner: name.runner, effects };
-    for _ in 0..2 {
-        world.perform_one(commit.clone()).await.unwrap();
-    }
-    let deliveries = world.deliveries().await;
-    assert_eq!(deliveries.len(), 1, "{deliveries:#?}");
-    assert_eq!(deliveries[0].url, "https://example.com/deployed");
-    assert_eq!(deliveries[0].body, r#"{"version":7}"#);
+fn an_effect_for_an_address_is_one_message_in_the_outbox() {
+    check_timeless(
+        "
+        -  submit J
+        -  grant L1 a                 -> GRANTED
+        -  ack L1                     -> ACTIVE
+        -  messages job.effect        -> 0
+        -  commit L1 to=deployed      -> COMMITTED
+        -  commit L1 to=deployed      -> COMMITTED
+        -  complete L1 ok             -> COMPLETED
+        -  commit L1 to=deployed      -> DONE
+        -  messages job.effect        -> 1
+        -  message M job.effect deployed  -> pending
+    ",
+    );
 }

@@ -12,6 +12,7 @@ mod watched;
 mod words;
 mod world;
 
+mod batches;
 mod cancels;
 mod commits;
 mod engine;
@@ -26,3 +27,4 @@ mod runs;
 mod servers;
 mod stops;
 mod timeouts;
+mod walks;

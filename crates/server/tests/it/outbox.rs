@@ -174,11 +174,11 @@ fn a_claim_runs_out_and_counts_as_a_failed_try() {
         60s  cause M                          -> the worker did not report back in time
         61s  claim M                          -> delivering try 2
         # The first worker wakes up.
-        62s  delivered M try=1                -> refused claim_lost
-        62s  failed M 503 try=1               -> refused claim_lost
+        62s  delivered M claim=1                -> refused claim_lost
+        62s  failed M 503 claim=1               -> refused claim_lost
         62s  state M                          -> delivering
         63s  delivered M                      -> moved
-        64s  delivered M try=1                -> refused claim_lost
+        64s  delivered M claim=1                -> refused claim_lost
         64s  state R                          -> REPORTED SUCCESS
     ",
     );
@@ -308,7 +308,7 @@ fn a_result_from_before_a_redrive_is_refused() {
         61s   redrive M                       -> moved
         61s   claim M                         -> delivering
         # The first worker wakes up and reports its failure.
-        62s   failed M 503 try=1              -> refused claim_lost
+        62s   failed M 503 claim=1              -> refused claim_lost
         62s   state M                         -> delivering
     ",
     );

@@ -29,6 +29,7 @@ impl<S: Store> World<S> {
             "note" => self.note(words).await,
             "cause" => self.cause(words).await,
             "message" => self.find_message(words).await,
+            "messages" => self.count_messages(words).await,
             "due" => self.message_due(words).await,
             "ready" => self.ready_messages().await,
             _ => return None,
@@ -115,6 +116,11 @@ impl<S: Store> World<S> {
         let found = found.ok_or(format!("there is no message about {event}"))?;
         self.names.insert(name.into(), Named::Message(found.id, found.tries));
         Ok(found.state.get().as_str().into())
+    }
+
+    async fn count_messages(&self, words: &Words<'_>) -> Said<String> {
+        let event = words.at(0)?;
+        Ok(self.deliveries().await.iter().filter(|delivery| delivery.event == event).count().to_string())
     }
 
     pub async fn delivery(&self, name: &str) -> Said<Delivery> {

@@ -156,6 +156,18 @@ fn a_run_cancel_and_a_completion_at_once_have_one_winner() {
     });
 }
 
+/// A commit writes nothing that a cancel of the run writes; it only read the run.
+#[test]
+fn a_commit_that_was_decided_before_the_cancel_of_its_run_is_decided_again() {
+    block_on(async {
+        let mut race = Race::after(&["run R a b", "grant A x a", "ack A"]).await;
+        let answers = race.run("cancel R", "commit A").await;
+        assert_eq!(answers[0], Ok(Answer::CancelTaken { over: false }));
+        assert_eq!(answers[1], Err(Failure::Refused(Refusal::CancelRequested)));
+        race.expect_sound().await;
+    });
+}
+
 /// The server that performs the completion has the slower clock: for it the lease is still alive.
 #[test]
 fn a_rescue_and_a_completion_at_once_have_one_winner() {

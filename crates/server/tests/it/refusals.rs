@@ -157,10 +157,10 @@ cases! { Refusal:
         0s   webhook ci run.finished
         0s   run R
         0s   message M run.finished
-        0s   delivered M try=0            -> refused claim_lost
+        0s   delivered M claim=0            -> refused claim_lost
         0s   claim M
-        0s   delivered M try=2            -> refused claim_lost
-        0s   failed M no try=0            -> refused claim_lost
+        0s   delivered M claim=2            -> refused claim_lost
+        0s   failed M no claim=0            -> refused claim_lost
     ";
 }
 

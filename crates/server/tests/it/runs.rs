@@ -66,7 +66,7 @@ fn a_planner_that_never_answers_fails_the_run_at_its_deadline() {
 
 #[test]
 fn a_plan_that_is_not_sound_is_refused_and_the_run_still_plans() {
-    check_timeless("
+    check("
         -  create R                                -> PLANNING
         -  plan R a a                              -> refused plan_invalid two jobs are named `a`
         -  plan R a:needs=b                        -> refused plan_invalid job `a` needs `b`, which is not in the plan
@@ -206,7 +206,7 @@ fn a_job_that_may_fail_satisfies_its_dependents_either_way() {
 
 #[test]
 fn a_failure_is_retried_in_its_run() {
-    check_timeless(
+    check(
         "
         -  run R a b
         -  grant L1 x a
@@ -230,7 +230,7 @@ fn a_failure_is_retried_in_its_run() {
 
 #[test]
 fn a_person_may_retry_a_failed_job_while_its_run_is_open() {
-    check_timeless(
+    check(
         "
         -  run R a b
         -  grant L1 x a
@@ -252,7 +252,7 @@ fn a_person_may_retry_a_failed_job_while_its_run_is_open() {
 
 #[test]
 fn a_retried_job_releases_what_needs_it_and_has_not_been_told_yet() {
-    check_timeless(
+    check(
         "
         -  run R build test:needs=build
         -  grant L1 x build
@@ -273,7 +273,7 @@ fn a_retried_job_releases_what_needs_it_and_has_not_been_told_yet() {
 /// `needs` is a promise to the job: what it needs has succeeded before it begins, whoever asks for it.
 #[test]
 fn a_job_whose_needs_failed_is_not_retried_past_them() {
-    check_timeless(
+    check(
         "
         -  run R build other test:needs=build+other
         -  grant L1 x build
@@ -288,7 +288,7 @@ fn a_job_whose_needs_failed_is_not_retried_past_them() {
 
 #[test]
 fn a_retry_in_a_run_that_is_over_is_refused() {
-    check_timeless(
+    check(
         "
         -  run R a
         -  grant L1 x
@@ -323,7 +323,7 @@ fn failing_fast_stops_the_others() {
 
 #[test]
 fn a_failure_that_is_allowed_does_not_stop_the_others() {
-    check_timeless(
+    check(
         "
         -  run R fail=fast a:optional b
         -  grant L1 x a
@@ -341,7 +341,7 @@ fn a_failure_that_is_allowed_does_not_stop_the_others() {
 /// A run is a success only if every required job succeeded, also when a person mended the one that failed first.
 #[test]
 fn a_run_that_stopped_a_required_job_is_no_success() {
-    check_timeless(
+    check(
         "
         -  run R fail=fast a b c
         -  grant L1 x a
@@ -358,6 +358,45 @@ fn a_run_that_stopped_a_required_job_is_no_success() {
         -  complete L4 ok             -> COMPLETED
         -  complete L3 ok             -> COMPLETED
         -  state R                    -> REPORTED FAILED
+    ",
+    );
+}
+
+/// The retry comes before the sweep that the failure gave rise to, and is swept with the rest.
+#[test]
+fn a_run_in_which_nothing_succeeded_is_no_success() {
+    check(
+        "
+        -  run R fail=fast a b
+        -  grant L1 x a
+        -  ack L1
+        -  complete L1 fail           -> COMPLETED
+        -  retry a                    -> attempt 2
+        -  tick
+        -  count R SUCCEEDED          -> 0
+        -  state R                    -> REPORTED FAILED
+    ",
+    );
+}
+
+#[test]
+fn one_chunk_told_twice_counts_once() {
+    check(
+        "
+        0s  run R root other leaf*120:needs=root+other
+        0s  grant L1 x root
+        0s  ack L1
+        0s  complete L1 ok            -> COMPLETED
+        0s  release root              -> moved
+        +   release root              -> moved
+        0s  tick
+        # Every leaf still waits for the other one.
+        0s  queued R                  -> 1
+        0s  grant L2 x                -> GRANTED other
+        0s  ack L2
+        0s  complete L2 ok            -> COMPLETED
+        0s  tick
+        0s  queued R                  -> 120
     ",
     );
 }
@@ -439,7 +478,7 @@ fn rerunning_makes_a_new_run_of_the_same_plan() {
 
 #[test]
 fn rerunning_what_failed_of_a_success_is_a_success() {
-    check_timeless(
+    check(
         "
         -  run R a
         -  grant L1 x
@@ -452,7 +491,7 @@ fn rerunning_what_failed_of_a_success_is_a_success() {
 
 #[test]
 fn a_run_that_never_had_a_plan_cannot_be_rerun() {
-    check_timeless(
+    check(
         "
         -  create R
         -  plan-failed R no

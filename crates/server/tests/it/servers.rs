@@ -29,6 +29,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 const ROUNDS: usize = 200;
 
+/// Jobs that both servers work on at once.
+const JOBS: usize = 100;
+
 /// Rounds that are under way at once.
 const ROUNDS_AT_ONCE: usize = 50;
 
@@ -246,7 +249,7 @@ fn two_servers_lease_from_one_queue_and_do_each_job_once() {
         let engine = if number.is_multiple_of(2) { &servers.a } else { &servers.b };
         let queue = Queue::for_requirements(servers.tenant, &[]).id;
         let mut jobs = Vec::new();
-        while done.load(Ordering::SeqCst) < ROUNDS {
+        while done.load(Ordering::SeqCst) < JOBS {
             let Some((job, complete)) = leased(engine, &format!("r{number}"), Wanted::Any(vec![queue])).await
             else {
                 tokio::task::yield_now().await; // the rest is with others
@@ -261,14 +264,14 @@ fn two_servers_lease_from_one_queue_and_do_each_job_once() {
     in_time(async {
         let servers = Servers::start(Policy::default()).await;
         let submitted: BTreeSet<JobId> =
-            join_all((0..ROUNDS).map(|_| servers.submit())).await.into_iter().collect();
+            join_all((0..JOBS).map(|_| servers.submit())).await.into_iter().collect();
         let done = Arc::new(AtomicUsize::new(0));
         let runners = (0..RUNNERS).map(|number| tokio::spawn(runner(servers.clone(), number, done.clone())));
         let finished = join_all(runners).await.into_iter().flat_map(|jobs| jobs.unwrap());
         let finished: Vec<JobId> = finished.collect();
-        assert_eq!(finished.len(), ROUNDS, "no job was done twice");
+        assert_eq!(finished.len(), JOBS, "no job was done twice");
         assert_eq!(finished.iter().copied().collect::<BTreeSet<_>>(), submitted);
-        for file in servers.b.store().job_files_after(None, ROUNDS + 1).await.unwrap() {
+        for file in servers.b.store().job_files_after(None, JOBS + 1).await.unwrap() {
             assert_eq!(file.job.state, job::State::Succeeded);
             let statuses: Vec<_> = file.executions.iter().map(|execution| execution.status.get()).collect();
             assert_eq!(statuses, [execution::State::Done], "{}", file.job.id);
@@ -283,7 +286,7 @@ fn two_servers_that_rescue_the_same_leases_rescue_each_once() {
     in_time(async {
         let policy = Policy { ack_timeout: Duration::ZERO, ..Policy::default() };
         let servers = Servers::start(policy).await;
-        let jobs = join_all((0..ROUNDS).map(|_| servers.submit())).await;
+        let jobs = join_all((0..JOBS).map(|_| servers.submit())).await;
         join_all(jobs.iter().enumerate().map(|(number, job)| {
             let execution = Mint.execution(servers.a.clock().now());
             let lease = Lease {
@@ -296,9 +299,9 @@ fn two_servers_that_rescue_the_same_leases_rescue_each_once() {
         }))
         .await;
         let (a, b) = tokio::join!(ticks::round(&servers.a), ticks::round(&servers.b));
-        assert_eq!(a.unwrap() + b.unwrap(), ROUNDS);
+        assert_eq!(a.unwrap() + b.unwrap(), JOBS);
         servers.settle().await;
-        for file in servers.a.store().job_files_after(None, ROUNDS + 1).await.unwrap() {
+        for file in servers.a.store().job_files_after(None, JOBS + 1).await.unwrap() {
             let revoked =
                 file.events.iter().filter(|event| event.machine == "lease" && event.to == "REVOKED");
             assert_eq!((revoked.count(), file.ready.len()), (1, 1), "{}", file.job.id);

@@ -166,11 +166,7 @@ impl<S: Store> World<S> {
                 let phase = words.has("uploading").then_some(Phase::Uploading);
                 Heartbeat { lease, runner, phase }.into()
             }
-            "commit" => {
-                let count = words.number("effects")?.unwrap_or(1);
-                let effects = (0..count).map(|count| Effect::Result { value: json!(count) }).collect();
-                Commit { lease, runner, effects }.into()
-            }
+            "commit" => Commit { lease, runner, effects: effects(words)? }.into(),
             "cancel-ack" => CancelAck { lease, runner, summary: words.rest(1), artifacts }.into(),
             "complete" => {
                 let (status, exit_code) = match words.at(1)? {
@@ -186,12 +182,12 @@ impl<S: Store> World<S> {
 
     fn outbox_says(&mut self, verb: &str, words: &Words<'_>) -> Said<Command> {
         let (delivery, claimed) = self.message_named(words.at(0)?)?;
-        let tries = words.number("try")?.unwrap_or(claimed);
+        let claim = words.number("claim")?.unwrap_or(claimed);
         let jitter = words.number("jitter")?.unwrap_or(0.0);
         Ok(match verb {
             "claim" => ClaimDelivery { delivery }.into(),
-            "delivered" => DeliveryDelivered { delivery, tries }.into(),
-            "failed" => DeliveryFailed { delivery, tries, error: words.rest(1), jitter }.into(),
+            "delivered" => DeliveryDelivered { delivery, claim }.into(),
+            "failed" => DeliveryFailed { delivery, claim, error: words.rest(1), jitter }.into(),
             "expire" => DeliveryDue { delivery, jitter }.into(),
             "redrive" => RedriveDelivery { delivery }.into(),
             other => return Err(format!("the outbox does not say `{other}`")),
@@ -243,4 +239,13 @@ impl<S: Store> World<S> {
             self.names.insert(job.name, Named::Job(job.id));
         }
     }
+}
+
+/// As many results as a line asks for, or a message to an address.
+fn effects(words: &Words<'_>) -> Said<Vec<Effect>> {
+    if let Some(name) = words.option("to") {
+        return Ok(vec![Effect::Webhook { url: format!("https://example.com/{name}"), body: json!({}) }]);
+    }
+    let count = words.number("effects")?.unwrap_or(1);
+    Ok((0..count).map(|number| Effect::Result { value: json!(number) }).collect())
 }

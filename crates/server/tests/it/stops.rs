@@ -130,7 +130,7 @@ fn a_failure_before_the_cancel_is_not_hidden_by_it() {
 
 #[test]
 fn an_allowed_failure_before_the_cancel_does_not_count() {
-    check_timeless(
+    check(
         "
         -  run R a:optional b
         -  grant L1 x a
@@ -147,7 +147,7 @@ fn an_allowed_failure_before_the_cancel_does_not_count() {
 
 #[test]
 fn a_required_job_cancelled_on_its_own_fails_the_run() {
-    check_timeless(
+    check(
         "
         # Before anything ran.
         -  run R a

@@ -190,6 +190,7 @@ CREATE TABLE deliveries (
     body          text        NOT NULL, -- JSON
     state         text        NOT NULL CHECK (state IN ('pending', 'delivering', 'delivered', 'retry_wait', 'dead_letter')),
     tries         integer     NOT NULL,
+    claims        integer     NOT NULL,
     due_at        timestamptz,
     reports       text COLLATE "C" REFERENCES runs (id),
     last_error    text        NOT NULL,

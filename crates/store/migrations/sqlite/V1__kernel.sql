@@ -204,6 +204,7 @@ CREATE TABLE deliveries (
         CHECK (state = 'pending' OR state = 'delivering' OR state = 'delivered' OR state = 'retry_wait'
             OR state = 'dead_letter'),
     tries         INTEGER NOT NULL,
+    claims        INTEGER NOT NULL,
     due_at        INTEGER,
     reports       TEXT    REFERENCES runs (id),
     last_error    TEXT    NOT NULL,

@@ -242,8 +242,9 @@ table!(Delivery, "deliveries", |it| {
     Fixed body: "text" = it.body.as_str();
     Moving state: "text" = it.state.get().as_str();
     Moving tries: "integer" = count(it.tries);
+    Moving claims: "integer" = count(it.claims);
     Moving due_at: "timestamptz" = it.due_at.map(moment);
-    Fixed reports: "text" = it.reports.map(|id| id.to_string());
+    Moving reports: "text" = it.reports.map(|id| id.to_string());
     Moving last_error: "text" = it.last_error.as_str();
     Fixed created_at: "timestamptz" = moment(it.created_at);
     Moving updated_at: "timestamptz" = moment(it.updated_at);
@@ -257,6 +258,7 @@ table!(Delivery, "deliveries", |it| {
     body: cells.next()?,
     state: cells.next()?,
     tries: cells.next()?,
+    claims: cells.next()?,
     due_at: cells.next()?,
     reports: cells.next()?,
     last_error: cells.next()?,

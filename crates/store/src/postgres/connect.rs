@@ -24,6 +24,7 @@ const SETTINGS: &str = "
     SET enable_seqscan = off;
     SET enable_hashjoin = off;
     SET enable_mergejoin = off;
+    SET enable_memoize = off;
     SET jit = off;
     SET client_min_messages = warning;
     SET lock_timeout = '10s';

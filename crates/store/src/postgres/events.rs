@@ -52,8 +52,8 @@ pub fn log(round: &mut Round<'_>, transitions: &[Transition]) {
     round.push(LOG, params);
 }
 
-/// What the statement of [`log`] said, the last but one of a round that was committed. Its only row cannot be missing:
-/// then the commit is good all the same, but nothing is known that a later load could rely on.
+/// What the statement of [`log`] said, the last but one of a round that was committed. Should its row be missing, the
+/// commit is good all the same; there is only nothing that a later load could rely on.
 pub fn logged(answers: &[Answer]) -> Option<Save> {
     let row = answers.iter().rev().nth(1)?.rows.first()?;
     let mut cells = Cells::of(row);

@@ -1,7 +1,7 @@
 //! Load: the asks of a batch, answered together, in one snapshot.
 //!
 //! Each round asks for all that is known to be needed; what comes may show that more is: the family of an execution, the
-//! run of a job. Three rounds at most, and only one if this process wrote last and remembers.
+//! run of a job. Mostly it is one round, because this process wrote last and remembers.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -22,6 +22,9 @@ use crate::postgres::wanted::Wanted;
 use crate::postgres::{Postgres, fault, ready};
 use crate::{Loaded, StoreError};
 
+/// After the first: what is named leads to families, families to runs, runs to webhooks.
+const ROUNDS_MAX: usize = 4;
+
 /// What a save needs to know of its load.
 pub struct Session {
     /// The open transaction that holds the candidates for leases, if there were any to hold.
@@ -39,7 +42,7 @@ pub async fn load(store: &Postgres, asks: &[Ask]) -> Result<Loaded<Session>, Sto
     }
     let reader = store.readers.take().await?;
     let mut filling = begin(store, &reader, wanted).await?;
-    loop {
+    for _ in 0..ROUNDS_MAX {
         let questions = questions(&mut filling);
         if questions.is_empty() {
             break;

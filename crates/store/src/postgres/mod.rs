@@ -1,9 +1,10 @@
 //! Records in PostgreSQL, which several servers may share.
 //!
 //! A load reads everything in one snapshot, so that a decision never sees half of somebody's commit; only candidates
-//! for leases are locked, on a connection of their own, and skipped by the other servers. A save locks what was read or
-//! will be written, table by table and key by key in one order, compares versions (`xmin`), and writes with one
-//! statement per table. The audit log's number is taken last and kept until the commit: numbers appear in commit order.
+//! for leases are locked, on a connection of their own, and skipped by the other servers. A save goes through what was
+//! read or will be written, table by table and key by key in one order, compares versions (`xmin`), and writes with one
+//! statement per table. The audit log's number is taken last and kept until the commit: numbers appear in commit order,
+//! and a server that finds them where it left them knows that nobody else has written.
 //!
 //! Never: a state transition; a statement per row; a lock that is waited for out of order.
 //! Start at `load.rs`, then `save.rs`.

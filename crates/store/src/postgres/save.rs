@@ -17,10 +17,10 @@ use crate::postgres::{Postgres, events, fault, inserts};
 pub async fn save(store: &Postgres, session: Session, book: Book) -> Result<(), StoreError> {
     let Session { writer, versions } = session;
     if book.is_unchanged() {
-        return match writer {
-            Some(lent) => roll_back(lent).await,
-            None => Ok(()),
-        };
+        if let Some(lent) = writer {
+            roll_back(lent).await;
+        }
+        return Ok(());
     }
     let is_begun = writer.is_some();
     let lent = match writer {
@@ -40,8 +40,7 @@ pub async fn save(store: &Postgres, session: Session, book: Book) -> Result<(), 
         }
         Err(error) => {
             store.cache().forget();
-            // How it failed is known; whether the connection can be used again is not our caller's concern.
-            let _ = roll_back(lent).await;
+            roll_back(lent).await;
             Err(error)
         }
     }
@@ -68,10 +67,11 @@ async fn write(
     }
 }
 
-async fn roll_back(lent: Lent) -> Result<(), StoreError> {
+/// If that fails, the connection is dropped, and the server rolls back by itself.
+async fn roll_back(lent: Lent) {
     let mut round = Round::default();
     round.push(ROLLBACK, vec![]);
-    lent.connection.run(round).await.map_err(|failed| fault::not_written(&failed.error))?;
-    lent.give_back();
-    Ok(())
+    if lent.connection.run(round).await.is_ok() {
+        lent.give_back();
+    }
 }

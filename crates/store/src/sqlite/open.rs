@@ -66,11 +66,13 @@ fn known_version() -> i64 {
     i64::from(versions.unwrap_or(0))
 }
 
-/// For the one writer. Each migration is a transaction of its own, so a kill in the middle leaves the version before.
+/// For the one writer. All migrations and their lines in the history are one transaction, so a kill in the middle leaves
+/// the version before. Ungrouped, refinery writes a migration and its line in two.
 pub fn connect_and_migrate(path: &Path) -> Result<Connection, OpenError> {
     let mut connection = Connection::open(path).map_err(unreachable)?;
     configure(&connection).map_err(unreachable)?;
     embedded::migrations::runner()
+        .set_grouped(true)
         .run(&mut connection)
         .map_err(|error| OpenError::Corrupt(format!("its schema cannot be brought up to date: {error}")))?;
     connection.pragma_update(None, "foreign_keys", true).map_err(unreachable)?;

@@ -27,8 +27,8 @@ pub const ATTEMPT: &str = "SELECT job_id, attempt, state, queue_id, priority, si
 pub const EXECUTION: &str = "SELECT id, job_id, attempt, run_id, token, runner_id, lease_hash, lease_state, status, \
      granted_at, expires_at, timeout_at, cancel_by, due_at, started_at, finished_at, outcome, exit_code, summary, \
      artifacts FROM executions";
-pub const DELIVERY: &str = "SELECT id, tenant_id, event, subject, url, body, state, tries, due_at, reports, last_error, \
-     created_at, updated_at, delivered_at FROM deliveries";
+pub const DELIVERY: &str = "SELECT id, tenant_id, event, subject, url, body, state, tries, claims, due_at, reports, \
+     last_error, created_at, updated_at, delivered_at FROM deliveries";
 pub const READY: &str = "SELECT queue_id, rank, since, job_id, attempt FROM ready";
 pub const EVENT: &str =
     "SELECT seq, at, machine, entity, from_state, event, to_state, owner, cause FROM events";
@@ -211,12 +211,13 @@ pub fn read_delivery(row: &Row<'_>) -> rusqlite::Result<Delivery> {
         body: row.get(5)?,
         state: state(row, 6)?,
         tries: row.get(7)?,
-        due_at: maybe_time(row, 8)?,
-        reports: maybe_id(row, 9)?,
-        last_error: row.get(10)?,
-        created_at: time(row, 11)?,
-        updated_at: time(row, 12)?,
-        delivered_at: maybe_time(row, 13)?,
+        claims: row.get(8)?,
+        due_at: maybe_time(row, 9)?,
+        reports: maybe_id(row, 10)?,
+        last_error: row.get(11)?,
+        created_at: time(row, 12)?,
+        updated_at: time(row, 13)?,
+        delivered_at: maybe_time(row, 14)?,
     })
 }
 

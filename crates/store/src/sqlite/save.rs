@@ -268,11 +268,14 @@ fn write_executions(connection: &Connection, executions: &Shelf<Execution>) -> r
     let mut insert = connection.prepare_cached(INSERT_EXECUTION)?;
     let mut progress = connection.prepare_cached(PROGRESS_EXECUTION)?;
     let mut update = connection.prepare_cached(UPDATE_EXECUTION)?;
+    // First those that are there: a lease that ends makes room for the attempt's next one in the same batch.
     executions.writes().try_for_each(|(before, execution)| match before {
-        None => insert_execution(&mut insert, execution),
+        None => Ok(()),
         Some(before) if is_progress(before, execution) => progress_execution(&mut progress, execution),
         Some(_) => update_execution(&mut update, execution),
-    })
+    })?;
+    let mut new = executions.writes().filter(|(before, _)| before.is_none());
+    new.try_for_each(|(_, execution)| insert_execution(&mut insert, execution))
 }
 
 /// An acknowledgement, a heartbeat, a commit: the lease lives on, and no index on its deadlines moves. SQLite goes by the
@@ -354,23 +357,26 @@ fn update_execution(update: &mut Statement<'_>, it: &Execution) -> rusqlite::Res
 }
 
 fn write_delivery(connection: &Connection, before: Option<&Delivery>, it: &Delivery) -> rusqlite::Result<()> {
+    let reports = it.reports.map(|run| run.to_string());
     if before.is_some() {
-        let sql = "UPDATE deliveries SET state = ?2, tries = ?3, due_at = ?4, last_error = ?5, updated_at = ?6, \
-                   delivered_at = ?7 WHERE id = ?1";
+        let sql = "UPDATE deliveries SET state = ?2, tries = ?3, claims = ?4, due_at = ?5, reports = ?6, \
+                   last_error = ?7, updated_at = ?8, delivered_at = ?9 WHERE id = ?1";
         connection.prepare_cached(sql)?.execute(params![
             it.id.text().as_str(),
             it.state.get().as_str(),
             it.tries,
+            it.claims,
             it.due_at.map(micros),
+            reports,
             it.last_error,
             micros(it.updated_at),
             it.delivered_at.map(micros),
         ])?;
         return Ok(());
     }
-    let sql = "INSERT INTO deliveries (id, tenant_id, event, subject, url, body, state, tries, due_at, reports, \
+    let sql = "INSERT INTO deliveries (id, tenant_id, event, subject, url, body, state, tries, claims, due_at, reports, \
                last_error, created_at, updated_at, delivered_at) VALUES \
-               (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
+               (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
     connection.prepare_cached(sql)?.execute(params![
         it.id.text().as_str(),
         it.tenant.text().as_str(),
@@ -380,8 +386,9 @@ fn write_delivery(connection: &Connection, before: Option<&Delivery>, it: &Deliv
         it.body,
         it.state.get().as_str(),
         it.tries,
+        it.claims,
         it.due_at.map(micros),
-        it.reports.map(|run| run.to_string()),
+        reports,
         it.last_error,
         micros(it.created_at),
         micros(it.updated_at),

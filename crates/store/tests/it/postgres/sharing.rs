@@ -104,6 +104,61 @@ fn a_save_that_waited_for_a_row_sees_that_it_moved() {
     });
 }
 
+/// As above, for a row that is only read and therefore only shared.
+#[test]
+fn a_save_that_waited_for_what_it_read_sees_that_it_moved() {
+    with_database(|url| async move {
+        let server = Server::start(&url).await;
+        let run = run_of(1);
+        server.must(run.clone()).await;
+        let lease = lease("r1");
+        server.must(lease.clone()).await;
+        server.must(ack(&lease)).await;
+        let late = server.prepare([heartbeat(&lease).into()]).await.unwrap();
+        let client = connect(&url).await;
+        client.batch_execute("BEGIN; UPDATE runs SET updated_at = updated_at").await.unwrap();
+        let committing = async {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            client.batch_execute("COMMIT").await.unwrap();
+        };
+        let (saved, ()) = tokio::join!(server.finish(late), committing);
+        assert_eq!(saved, Err(StoreError::Conflict(format!("runs {}", run.id))));
+    });
+}
+
+/// Each server remembers what it wrote last; none believes its memory when the other has written since.
+#[test]
+fn what_another_server_wrote_is_seen_at_once() {
+    with_database(|url| async move {
+        let (one, two) = (Server::start(&url).await, Server::start(&url).await);
+        let job = one.submit().await;
+        let lease = lease("r1");
+        two.must(lease.clone()).await;
+        one.must(ack(&lease)).await;
+        two.must(heartbeat(&lease)).await;
+        one.must(heartbeat(&lease)).await;
+        one.must(heartbeat(&lease)).await;
+        two.must(complete(&lease)).await;
+        assert_eq!(one.must(complete(&lease)).await, two.must(complete(&lease)).await); // said twice, everywhere
+        assert_eq!(check_job(&one.store.job_file(job).await.unwrap().unwrap()), []);
+    });
+}
+
+#[test]
+fn a_row_that_was_changed_by_hand_is_read_again() {
+    with_database(|url| async move {
+        let server = Server::start(&url).await;
+        let job = server.submit().await;
+        let sql = "UPDATE jobs SET attempts_max = 7";
+        connect(&url).await.batch_execute(sql).await.unwrap();
+        let leased = Command::from(lease("r1"));
+        let refused = server.perform([leased.clone()]).await;
+        assert_eq!(refused, Err(StoreError::Conflict("jobs".into())));
+        assert_eq!(granted(&server.perform([leased]).await.unwrap()), [job]);
+        assert_eq!(server.store.job_file(job).await.unwrap().unwrap().job.attempts_max, 7);
+    });
+}
+
 #[test]
 fn an_entry_that_another_server_holds_is_not_waited_for() {
     with_database(|url| async move {

@@ -90,6 +90,34 @@ fn a_job_is_read_back_as_it_was_written() {
     });
 }
 
+/// The log is packed; a person at a prompt sees it unpacked.
+#[test]
+fn the_log_can_be_read_with_sql() {
+    with_database(|url| async move {
+        let server = Server::start(&url).await;
+        let job = server.submit().await;
+        server.must(lease("r1")).await;
+        let sql =
+            "SELECT seq, at::text, machine, entity, from_state, event, to_state, owner, cause FROM events
+                   WHERE root = $1 ORDER BY seq";
+        let rows = connect(&url).await.query(sql, &[&job.to_string()]).await.unwrap();
+        let events = server.store.events_of(&job.to_string()).await.unwrap();
+        assert_eq!((rows.len(), events.len()), (5, 5));
+        for (row, event) in rows.iter().zip(&events) {
+            assert_eq!(row.get::<_, i64>("seq"), event.seq);
+            assert_eq!(row.get::<_, Option<String>>("from_state"), event.from);
+            let columns = ["machine", "entity", "event", "to_state", "owner", "cause"];
+            let fields = [&event.machine, &event.entity, &event.event, &event.to, &event.owner, &event.cause];
+            for (column, field) in columns.into_iter().zip(fields) {
+                assert_eq!(row.get::<_, &str>(column), field);
+            }
+        }
+        let first = events[0].seq;
+        let after = server.store.events_after(first, 2).await.unwrap();
+        assert_eq!(after.iter().map(|event| event.seq).collect::<Vec<_>>(), [first + 1, first + 2]);
+    });
+}
+
 async fn check_log(server: &Server) {
     let events = server.store.events_after(0, 100_000).await.unwrap();
     let numbers: Vec<i64> = events.iter().map(|event| event.seq).collect();

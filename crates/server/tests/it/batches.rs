@@ -1,0 +1,106 @@
+//! Commands that share a batch: each sees what those before it did, and each is answered.
+
+use std::sync::Arc;
+
+use decisions::leases::{ExecutionDue, Lease, Wanted};
+use decisions::{Answer, Policy};
+use store::Store;
+use wire::{ExecId, LeaseId, RunnerId};
+
+use crate::script::{block_on, check, check_timeless};
+use crate::stores::{InFile, InMemory, Place};
+use crate::words::Words;
+use crate::world::World;
+
+/// What another command of the batch has just made ready was not loaded as ready; whoever asks for work in the same
+/// batch may get it or not, but is answered.
+#[test]
+fn a_lease_in_the_batch_of_a_retry_is_answered() {
+    check(
+        "
+        -  submit J
+        -  grant L1 a                            -> GRANTED J 1
+        -  ack L1                                -> ACTIVE
+        -  complete L1 fail connection reset     -> COMPLETED
+        +  grant L2 b
+        -  grant L3 c
+        -  attempt J                             -> LEASED
+    ",
+    );
+}
+
+#[test]
+fn a_lease_in_the_batch_of_a_rescue_is_answered() {
+    check(
+        "
+        0s    submit J
+        0s    grant L1 a         -> GRANTED J 1
+        31s   look L1            -> moved
+        +     grant L2 b
+        31s   grant L3 c
+        31s   attempt J          -> LEASED
+    ",
+    );
+}
+
+#[test]
+fn a_lease_in_the_batch_of_a_release_is_answered() {
+    check_timeless(
+        "
+        -  run R build test:needs=build
+        -  grant L1 a            -> GRANTED build
+        -  ack L1                -> ACTIVE
+        -  complete L1 ok        -> COMPLETED
+        -  release build         -> moved
+        +  grant L2 b
+        -  grant L3 c
+        -  attempt test          -> LEASED
+    ",
+    );
+}
+
+#[test]
+fn runners_with_different_abilities_in_one_batch_all_find_work() {
+    check_timeless(
+        "
+        -  submit one
+        -  submit two
+        -  submit other on=linux
+        -  grant L0 a can=linux other  -> GRANTED other
+        # Both may take from the plain queue; the second also from another one, which is empty.
+        -  grant L1 a                  -> GRANTED
+        +  grant L2 b can=linux        -> GRANTED
+        -  attempt one                 -> LEASED
+        -  attempt two                 -> LEASED
+    ",
+    );
+}
+
+/// Ids carry the time of their birth, and two servers' clocks differ: a successor's id may sort before the lost one's.
+#[test]
+fn a_successor_in_the_batch_of_the_rescue_may_have_any_id() {
+    block_on(async {
+        successor_with_a_smaller_id(InMemory::default().open().await).await;
+        successor_with_a_smaller_id(InFile::new().open().await).await;
+    });
+}
+
+async fn successor_with_a_smaller_id<S: Store>(store: Arc<S>) {
+    let mut world = World::begin(store, Policy::default()).await;
+    for (verb, words) in [("submit", "J"), ("grant", "L1 a")] {
+        let command = world.command(verb, &Words::split(words, ' ')).await.unwrap();
+        world.perform_one(command).await.unwrap();
+    }
+    world.now = world.now.plus(world.policy.ack_timeout);
+    let lost = world.lease_named("L1").unwrap().execution;
+    let successor = Lease {
+        runner: RunnerId::parse("b").unwrap(),
+        wanted: Wanted::Job(world.job_named("J").unwrap()),
+        execution: ExecId::FIRST,
+        lease: LeaseId::minted(ExecId::FIRST, world.random()),
+    };
+    let answers = world.perform(vec![ExecutionDue { execution: lost }.into(), successor.into()]).await;
+    assert!(matches!(answers[1], Ok(Answer::Granted(_))), "{answers:?}");
+    let report = server::doctor::examine(&*world.store, |_| ()).await.unwrap();
+    assert!(report.findings.is_empty(), "{:#?}", report.findings);
+}
