@@ -93,8 +93,9 @@ pub struct Sql {
 }
 
 impl Sql {
-    /// Rows are always found from the list, one by one through the index of the key: a lateral query that cannot be
-    /// merged into the rest leaves the planner no other way, however small a table was when the plan was made.
+    /// Rows are always found from the list, one by one through the index of the key, however small a table was when the
+    /// plan was made. Locks get there by a lateral query that cannot be merged into the rest; updates by an `ANY`, which
+    /// an index can look up, but no join can be turned around on.
     pub fn of<R: Table>() -> Sql {
         let table = R::NAME;
         let all = list::<R>(|_| true, |column| column.name.into());
@@ -103,23 +104,22 @@ impl Sql {
             list::<R>(|kind| kind == Kind::Moving, |Column { name, .. }| format!("{name} = u.{name}"));
         let keys = list::<R>(|kind| kind == Kind::Key, |column| column.name.into());
         let found = list::<R>(|kind| kind == Kind::Key, |Column { name, .. }| format!("t.{name}"));
-        let same = on_key::<R>();
         let lock = |strength: &str| {
             format!(
                 "SELECT x.* FROM unnest({}) AS u ({keys}) CROSS JOIN LATERAL (
-                     SELECT {found}, t.xmin AS version FROM {table} t WHERE {same} {strength}) x",
+                     SELECT {found}, t.xmin AS version FROM {table} t WHERE {} {strength}) x",
                 unnested::<R>(|kind| kind == Kind::Key),
+                on_key::<R>(|name| format!("t.{name} = u.{name}")),
             )
         };
         Sql {
             insert: format!("INSERT INTO {table} ({all}) SELECT * FROM unnest({})", unnested::<R>(|_| true)),
             update: format!(
-                "UPDATE {table} AS w SET {assigned}
-                 FROM unnest({}, ${}::integer[]) AS u ({changed}, version) CROSS JOIN LATERAL (
-                     SELECT t.ctid AS place FROM {table} t WHERE {same} AND t.xmin = u.version OFFSET 0) x
-                 WHERE w.ctid = x.place",
+                "UPDATE {table} AS t SET {assigned} FROM unnest({}, ${}::integer[]) AS u ({changed}, version)
+                 WHERE {} AND t.xmin = u.version",
                 unnested::<R>(|kind| kind != Kind::Fixed),
                 R::COLUMNS.iter().filter(|column| column.kind != Kind::Fixed).count() + 1,
+                on_key::<R>(|name| format!("t.{name} = ANY (ARRAY[u.{name}])")),
             ),
             lock_for_writing: lock("FOR NO KEY UPDATE"),
             lock_for_reading: lock("FOR SHARE"),
@@ -127,11 +127,10 @@ impl Sql {
     }
 }
 
-/// `t.id = u.id`, for all columns of the key.
-fn on_key<R: Table>() -> String {
+/// The comparisons of all columns of the key.
+fn on_key<R: Table>(compared: fn(&str) -> String) -> String {
     let keys = R::COLUMNS.iter().filter(|column| column.kind == Kind::Key);
-    let same: Vec<String> = keys.map(|Column { name, .. }| format!("t.{name} = u.{name}")).collect();
-    same.join(" AND ")
+    keys.map(|column| compared(column.name)).collect::<Vec<_>>().join(" AND ")
 }
 
 fn list<R: Table>(picked: fn(Kind) -> bool, text: impl Fn(&Column) -> String) -> String {

@@ -54,10 +54,35 @@ fn check_version(connection: &Connection) -> Result<(), OpenError> {
     let known = known_version();
     match found {
         Some(found) if found > known => Err(OpenError::Newer { found, known }),
-        Some(_) => Ok(()),
+        Some(_) => check_history(connection),
         None if tables == 1 => Ok(()),
         None => Err(OpenError::Corrupt("its migration history is empty".into())),
     }
+}
+
+/// Every line is one of our migrations, unchanged: others use the same library for theirs. It would notice too, but only
+/// after the file was opened for writing, and it panics over a line that it cannot read.
+fn check_history(connection: &Connection) -> Result<(), OpenError> {
+    let foreign = |_| OpenError::Corrupt("its migration history is not one of ours".into());
+    let sql = "SELECT version, name, applied_on, checksum FROM refinery_schema_history";
+    let mut statement = connection.prepare(sql).map_err(foreign)?;
+    let mut lines = statement.query([]).map_err(foreign)?;
+    while let Some(line) = lines.next().map_err(foreign)? {
+        let (version, name): (i32, String) = (line.get(0).map_err(foreign)?, line.get(1).map_err(foreign)?);
+        let (applied_on, checksum): (String, String) =
+            (line.get(2).map_err(foreign)?, line.get(3).map_err(foreign)?);
+        let is_same = |migration: &refinery::Migration| {
+            (migration.version(), migration.name()) == (version, &name)
+                && migration.checksum().to_string() == checksum
+        };
+        let is_time = applied_on.parse::<jiff::Timestamp>().is_ok();
+        if !is_time || !embedded::migrations::runner().get_migrations().iter().any(is_same) {
+            return Err(OpenError::Corrupt(format!(
+                "version {version} of its schema is not the one we know"
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn known_version() -> i64 {

@@ -1,3 +1,11 @@
 //! The stores against their contract. PostgreSQL comes with `cargo xtask test`.
 
+mod commands;
+mod conformance;
+mod desk;
+mod forged;
 mod postgres;
+mod property;
+mod schema;
+mod sqlite;
+mod stores;

@@ -1,0 +1,14 @@
+//! What every store promises, checked on each of them: the same tests over memory, SQLite and PostgreSQL.
+//!
+//! Where time matters, a test gives commands no time (`Duration::ZERO`) or plenty: PostgreSQL reads its own clock.
+
+mod asks;
+mod chunks;
+mod finders;
+mod log;
+mod protection;
+mod ready;
+mod round_trip;
+mod saving;
+mod stories;
+mod uniqueness;

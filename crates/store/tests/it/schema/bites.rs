@@ -1,0 +1,178 @@
+//! Rows that must not be, written past the store by plain SQL: the database refuses them.
+
+use rusqlite::Connection;
+use store::{Postgres, Sqlite, Store};
+use tokio_postgres::Client;
+use wire::runner::Effect;
+
+use crate::commands::{ack, commit, ensure_tenant, fail, job_id, lease_job, plan_job, run, submit, webhook};
+use crate::desk::Desk;
+use crate::stores::{Database, block_on, connect};
+
+/// Two of everything, so that the second can be made like the first.
+async fn fill<S: Store>(store: S) -> Desk<S> {
+    let desk = Desk::at(store);
+    let second = decisions::tenants::EnsureTenant { id: wire::TenantId::from_u128(2), name: "second".into() };
+    desk.must_all([ensure_tenant(), second]).await;
+    desk.must(webhook("ops", &["run.finished"])).await;
+    for (number, key) in [(1, "push-1"), (2, "push-2")] {
+        let mut create = run(number, vec![plan_job("a", &[]), plan_job("b", &["a"])]);
+        create.trigger_key = Some(key.into());
+        desk.must(create).await;
+        let mut keyed = submit(number);
+        keyed.key = Some(key.into());
+        desk.must(keyed).await;
+    }
+    desk.must(run(3, vec![])).await; // over at once, and told
+    let (first, second) = (lease_job(1, job_id(1)), lease_job(2, job_id(1)));
+    desk.must(first.clone()).await;
+    desk.must(ack(&first)).await;
+    desk.must(fail(&first, "connection reset")).await;
+    desk.must(second.clone()).await;
+    desk.must(ack(&second)).await;
+    desk.must(commit(&second, vec![Effect::Result { value: 1.into() }])).await;
+    desk
+}
+
+/// What must be refused, and the word by which the database names its reason.
+const REFUSED: &[(&str, &str)] = &[
+    // What may exist once.
+    ("UPDATE tenants SET name = 'default'", "unique"),
+    ("UPDATE runs SET trigger_key = 'push-1'", "unique"),
+    ("UPDATE jobs SET job_key = 'push-1' WHERE job_key IS NOT NULL", "unique"),
+    ("UPDATE executions SET attempt = 1, lease_state = 'GRANTED', finished_at = NULL", "unique"),
+    ("UPDATE executions SET attempt = 2, lease_state = 'ACTIVE', finished_at = NULL", "unique"),
+    ("UPDATE executions SET status = 'COMMITTED'", "unique"),
+    ("UPDATE executions SET status = 'DONE'", "unique"),
+    ("UPDATE executions SET token = 1", "unique"),
+    // Names that no machine has.
+    ("UPDATE tenants SET state = 'READY'", "check"),
+    ("UPDATE runs SET state = 'DONE'", "check"),
+    ("UPDATE runs SET outcome = 'REPORTED'", "check"),
+    ("UPDATE runs SET sweep = ''", "check"),
+    ("UPDATE jobs SET state = 'QUEUED'", "check"),
+    ("UPDATE attempts SET state = 'pending'", "check"),
+    ("UPDATE attempts SET failure_class = 'unknown'", "check"),
+    ("UPDATE executions SET lease_state = 'LOST'", "check"),
+    ("UPDATE executions SET status = 'RUNNING'", "check"),
+    ("UPDATE executions SET outcome = 'CANCELED', exit_code = 1", "check"),
+    ("UPDATE effects SET kind = 'deploy'", "check"),
+    ("UPDATE deliveries SET state = 'DELIVERED'", "check"),
+    // Counters and halves.
+    ("UPDATE runs SET jobs_open = -1", "check"),
+    ("UPDATE runs SET jobs_open = jobs_total + 1", "check"),
+    ("UPDATE runs SET required_failed = -1", "check"),
+    ("UPDATE runs SET reports_open = -1", "check"),
+    ("UPDATE runs SET attempt = 0", "check"),
+    ("UPDATE jobs SET attempts = attempts_max + 1", "check"),
+    ("UPDATE jobs SET attempts = 0", "check"),
+    ("UPDATE jobs SET needs_open = -1", "check"),
+    ("UPDATE attempts SET attempt = 0 WHERE exec_id IS NULL", "check"),
+    ("UPDATE executions SET outcome = 'FAILED', exit_code = NULL", "check"),
+    ("UPDATE executions SET outcome = NULL, exit_code = 0", "check"),
+    ("UPDATE jobs SET name = NULL", "not null"),
+    ("UPDATE executions SET lease_hash = NULL", "not null"),
+    // References.
+    (
+        "INSERT INTO webhooks (tenant_id, name, url, events) VALUES ('ten_none', 'a', 'b', '[]')",
+        "foreign key",
+    ),
+    ("INSERT INTO queues (id, tenant_id, requires) VALUES (7, 'ten_none', '[]')", "foreign key"),
+    ("INSERT INTO run_plans (run_id, plan) VALUES ('run_none', '[]')", "foreign key"),
+    ("INSERT INTO job_specs (job_id, spec) VALUES ('job_none', '{}')", "foreign key"),
+    ("UPDATE runs SET tenant_id = 'ten_none'", "foreign key"),
+    ("UPDATE runs SET rerun_of = 'run_none'", "foreign key"),
+    ("UPDATE jobs SET tenant_id = 'ten_none', job_key = NULL", "foreign key"),
+    ("UPDATE jobs SET run_id = 'run_none'", "foreign key"),
+    ("UPDATE jobs SET queue_id = 7", "foreign key"),
+    ("UPDATE job_needs SET needed_id = 'job_none' || dependent_id", "foreign key"),
+    ("UPDATE job_needs SET dependent_id = 'job_none' || needed_id", "foreign key"),
+    ("UPDATE attempts SET job_id = 'job_none' || job_id", "foreign key"),
+    ("UPDATE executions SET attempt = 9", "foreign key"),
+    ("UPDATE effects SET exec_id = 'exec_none'", "foreign key"),
+    ("UPDATE effects SET job_id = 'job_none'", "foreign key"),
+    ("UPDATE deliveries SET tenant_id = 'ten_none'", "foreign key"),
+    ("UPDATE deliveries SET reports = 'run_none'", "foreign key"),
+    ("DELETE FROM tenants", "foreign key"),
+    ("DELETE FROM runs", "foreign key"),
+    ("DELETE FROM jobs", "foreign key"),
+    ("DELETE FROM attempts", "foreign key"),
+    ("DELETE FROM executions", "foreign key"),
+];
+
+/// What may be: without it, a refusal above might have another reason than the one it is there for.
+const ACCEPTED: &[&str] = &[
+    "UPDATE runs SET trigger_key = NULL",
+    "UPDATE jobs SET job_key = NULL",
+    "UPDATE executions SET outcome = 'FAILED', exit_code = 1",
+    "UPDATE runs SET jobs_open = jobs_total",
+    "UPDATE executions SET lease_state = 'REVOKED', status = 'ABORTED', finished_at = granted_at",
+    "UPDATE executions SET lease_state = 'ACTIVE', finished_at = NULL", // of two attempts
+    "UPDATE executions SET attempt = 1, lease_state = 'EXPIRED', finished_at = granted_at",
+    "UPDATE executions SET status = 'DONE' WHERE token = 1",
+];
+
+fn check(sql: &str, expected: &str, result: Result<(), String>) {
+    match result {
+        Ok(()) => assert_eq!(expected, "", "{sql} was taken"),
+        Err(text) => assert!(!expected.is_empty() && text.to_lowercase().contains(expected), "{sql}: {text}"),
+    }
+}
+
+#[test]
+fn sqlite_refuses_what_must_not_be() {
+    block_on(async {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("deltaci.db");
+        let _desk = fill(Sqlite::open(&path).unwrap()).await;
+        let raw = Connection::open(&path).unwrap();
+        raw.pragma_update(None, "foreign_keys", true).unwrap();
+        for (sql, expected) in REFUSED {
+            check(sql, expected, on_sqlite(&raw, sql));
+        }
+        ACCEPTED.iter().for_each(|sql| check(sql, "", on_sqlite(&raw, sql)));
+    });
+}
+
+fn on_sqlite(raw: &Connection, sql: &str) -> Result<(), String> {
+    raw.execute_batch(sql).map_err(|error| error.to_string())
+}
+
+#[test]
+fn postgres_refuses_what_must_not_be() {
+    block_on(async {
+        let database = Database::make().await;
+        let _desk = fill(Postgres::open(&database.url).await.unwrap()).await;
+        let raw = connect(&database.url).await;
+        for (sql, expected) in REFUSED {
+            let expected = if *expected == "not null" { "not-null" } else { expected };
+            check(sql, expected, on_postgres(&raw, sql).await);
+        }
+        for sql in ACCEPTED {
+            check(sql, "", on_postgres(&raw, sql).await);
+        }
+        database.drop().await;
+    });
+}
+
+async fn on_postgres(raw: &Client, sql: &str) -> Result<(), String> {
+    let refused = |error: tokio_postgres::Error| error.as_db_error().unwrap().message().to_owned();
+    raw.batch_execute(sql).await.map_err(refused)
+}
+
+/// Not only a connection of ours in a test: the store's own writer is held to its references, too.
+#[test]
+fn the_stores_own_connections_are_held_to_references() {
+    crate::stores::sqlite(a_job_of_nobody);
+    crate::stores::postgres(a_job_of_nobody);
+}
+
+async fn a_job_of_nobody<S: Store>(desk: Desk<S>) {
+    let nobody = wire::TenantId::from_u128(404);
+    let mut changes = decisions::Changes::default();
+    let orphan = crate::forged::bare_job(1, nobody, crate::commands::queue(&[]));
+    changes.jobs.insert(orphan.id, orphan);
+    let refused = desk.forge(changes).await;
+    assert!(matches!(refused, Err(store::StoreError::Violation(_))), "{refused:?}");
+    assert_eq!(desk.store.job_file(job_id(1)).await, Ok(None));
+}

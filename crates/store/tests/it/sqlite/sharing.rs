@@ -1,0 +1,152 @@
+//! Readers and the writer do not wait for each other, and other processes may look and even write.
+
+use std::path::{Path, PathBuf};
+
+use decisions::Ask;
+use rusqlite::Connection;
+use store::{Sqlite, Store};
+use tempfile::TempDir;
+
+use crate::commands::{ack, complete, heartbeat, job_id, lease, submit};
+use crate::desk::Desk;
+use crate::stores::block_on;
+
+async fn at_work() -> (TempDir, PathBuf, Desk<Sqlite>) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("deltaci.db");
+    let desk = Desk::at(Sqlite::open(&path).unwrap()).open().await;
+    desk.must(submit(1)).await;
+    (folder, path, desk)
+}
+
+fn reader(path: &Path) -> Connection {
+    let raw = Connection::open(path).unwrap();
+    raw.execute_batch("PRAGMA query_only = on; BEGIN").unwrap();
+    raw
+}
+
+fn jobs(raw: &Connection) -> i64 {
+    raw.query_row("SELECT count(*) FROM jobs", [], |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn a_reader_that_takes_its_time_does_not_hold_the_writer_up() {
+    block_on(async {
+        let (_folder, path, desk) = at_work().await;
+        let slow = reader(&path);
+        assert_eq!(jobs(&slow), 1);
+        for number in 2..=101 {
+            desk.must(submit(number)).await;
+        }
+        assert_eq!(jobs(&slow), 1, "it still sees the moment it began");
+        slow.execute_batch("COMMIT").unwrap();
+        assert_eq!(jobs(&slow), 101);
+        assert_eq!(desk.contents().await.jobs.len(), 101);
+    });
+}
+
+#[test]
+fn a_writer_that_takes_its_time_does_not_hold_readers_up() {
+    block_on(async {
+        let (_folder, path, desk) = at_work().await;
+        let open = desk.prepare([submit(2)]).await.unwrap();
+        for _ in 0..20 {
+            assert_eq!(desk.contents().await.jobs.len(), 1);
+            assert!(desk.store.due(desk.now(), 10).await.unwrap().is_empty());
+        }
+        assert_eq!(jobs(&reader(&path)), 1);
+        desk.finish(open).await.unwrap();
+        assert_eq!(desk.contents().await.jobs.len(), 2);
+    });
+}
+
+#[test]
+fn a_second_process_may_look_while_the_first_works() {
+    block_on(async {
+        let (_folder, path, desk) = at_work().await;
+        let looking = Desk::at(Sqlite::open_existing(&path).unwrap());
+        for number in 2..=20 {
+            desk.must(submit(number)).await;
+            assert_eq!(looking.contents().await.jobs.len() as u128, number);
+        }
+        assert_eq!(looking.store.integrity().await.unwrap(), [] as [&str; 0]);
+    });
+}
+
+/// Whatever the writer remembers, the file is the truth.
+#[test]
+fn what_another_process_wrote_is_seen_by_the_next_load() {
+    block_on(async {
+        let (_folder, path, desk) = at_work().await;
+        let lease = lease(1);
+        desk.must(lease.clone()).await;
+        desk.must(ack(&lease)).await;
+        let raw = Connection::open(&path).unwrap();
+        raw.execute_batch("UPDATE jobs SET tokens = 7; UPDATE attempts SET explanation = 'seen'").unwrap();
+        let book = desk.book(&[Ask::Family(job_id(1))]).await;
+        assert_eq!(book.jobs.peek(&job_id(1)).unwrap().tokens, 7);
+        assert_eq!(book.attempts.peek_all().next().unwrap().explanation, "seen");
+        raw.execute_batch("UPDATE jobs SET tokens = 1; UPDATE runners SET acks_missed = 2").unwrap();
+        desk.must(heartbeat(&lease)).await;
+        let book = desk.book(&[Ask::Family(job_id(1)), Ask::Runner(lease.runner.clone())]).await;
+        assert_eq!(book.jobs.peek(&job_id(1)).unwrap().tokens, 1);
+        assert_eq!(book.runners.peek_all().next().unwrap().acks_missed, 2);
+    });
+}
+
+/// What is loaded after a save is what a new process would load.
+#[test]
+fn what_the_writer_remembers_is_what_the_file_says() {
+    block_on(async {
+        let (_folder, path, desk) = at_work().await;
+        let mut fine = submit(2);
+        fine.timeout_seconds = Some(1.0 / 3.0);
+        desk.must(fine).await;
+        let leases = [lease(1), lease(2)];
+        desk.must_all(leases.clone()).await;
+        desk.must_all(leases.iter().map(ack)).await;
+        desk.must(heartbeat(&leases[0])).await;
+        desk.must(complete(&leases[1])).await;
+        let afresh = Desk::at(Sqlite::open(&path).unwrap());
+        for number in [1, 2] {
+            let asks = [Ask::Family(job_id(number)), Ask::Spec(job_id(number))];
+            let (remembered, read) = (desk.book(&asks).await, afresh.book(&asks).await);
+            assert_eq!(remembered.jobs.peek(&job_id(number)), read.jobs.peek(&job_id(number)));
+            assert!(remembered.attempts.peek_all().eq(read.attempts.peek_all()));
+            assert!(remembered.executions.peek_all().eq(read.executions.peek_all()));
+            assert_eq!(remembered.specs, read.specs);
+        }
+    });
+}
+
+/// A save that was refused or dropped leaves nothing behind in what the writer remembers.
+#[test]
+fn what_was_not_saved_is_not_remembered() {
+    block_on(async {
+        let (_folder, _path, desk) = at_work().await;
+        drop(desk.prepare([lease(1)]).await.unwrap());
+        let mut refused = desk.prepare([lease(2)]).await.unwrap();
+        let mut forged = decisions::Changes::default();
+        let orphan = crate::forged::bare_run(9, wire::TenantId::from_u128(404));
+        forged.runs.insert(orphan.id, orphan);
+        refused.loaded.book.apply(forged);
+        assert!(desk.finish(refused).await.is_err());
+        let book = desk.book(&[Ask::Family(job_id(1))]).await;
+        assert_eq!(book.jobs.peek(&job_id(1)).unwrap(), &desk.job(job_id(1)).await.job);
+        assert_eq!(book.executions.peek_all().count(), 0);
+        desk.must_grant(lease(3)).await;
+        assert_eq!(desk.contents().await.problems(), [] as [&str; 0]);
+    });
+}
+
+#[test]
+fn the_engine_says_what_is_wrong_with_its_rows() {
+    block_on(async {
+        let (_folder, path, desk) = at_work().await;
+        let raw = Connection::open(&path).unwrap();
+        raw.execute_batch("PRAGMA foreign_keys = off; DELETE FROM ready; DELETE FROM tenants").unwrap();
+        let problems = desk.store.integrity().await.unwrap();
+        assert!(problems.iter().any(|problem| problem.contains("0 entries for 1 queued")), "{problems:?}");
+        assert!(problems.iter().any(|problem| problem.contains("refers to tenants")), "{problems:?}");
+    });
+}
