@@ -27,6 +27,8 @@ impl Decide for Heartbeat {
         let family = family_of(draft, &execution);
         family.require_open_run()?;
         execution.expires_at = draft.now.plus(draft.policy.lease_ttl);
+        // Moves nothing, unless the TTL has become shorter since the lease was granted.
+        execution.due_at = execution.due_at.map(|due_at| due_at.min(execution.expires_at));
         draft.put(execution.clone());
         if family.is_canceled() && !execution.status.get().has_committed() {
             stop_job(draft, execution.job(), Force::AfterGrace, true, "the run was cancelled");

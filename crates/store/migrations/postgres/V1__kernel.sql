@@ -113,7 +113,7 @@ CREATE TABLE attempts (
     job_id         text COLLATE "C" NOT NULL REFERENCES jobs (id),
     attempt        integer     NOT NULL CHECK (attempt >= 1),
     state          text        NOT NULL CHECK (state IN ('CREATED', 'QUEUED', 'LEASED', 'STARTING', 'RUNNING', 'UPLOADING', 'SUCCEEDED', 'FAILED', 'CANCEL_REQUESTED', 'CANCELED', 'TIMED_OUT', 'STALE')),
-    queue_id       bigint      NOT NULL REFERENCES queues (id),
+    queue_id       bigint      NOT NULL, -- the job's
     priority       integer     NOT NULL,
     since          timestamptz NOT NULL,
     lost_leases    integer     NOT NULL,

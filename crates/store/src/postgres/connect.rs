@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Mutex;
 
 use futures_util::TryStreamExt;
-use futures_util::future::try_join_all;
+use futures_util::future::{join_all, try_join_all};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, NoTls, Statement};
 
@@ -66,7 +66,9 @@ impl Connection {
             // Requests go out in the order in which their futures are first polled: that of this list.
             async move { self.send(statement, params).await.map_err(|error| Failed { at: Some(at), error }) }
         });
-        try_join_all(answers).await
+        // All are waited for: while they come in, a later answer may be seen before an earlier one, and what counts is
+        // the first statement that failed, not those that failed because of it.
+        join_all(answers).await.into_iter().collect()
     }
 
     async fn send(&self, statement: &Statement, params: &[Param<'_>]) -> Result<Answer, Error> {

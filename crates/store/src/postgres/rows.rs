@@ -64,10 +64,11 @@ impl<'r> Cells<'r> {
         })
     }
 
+    /// Names the row by its key, which is the first cell or stands behind the version.
     fn damaged(&self, problem: &str) -> StoreError {
         let column = self.row.columns().get(self.at).map_or("beyond the last", |column| column.name());
-        let first: &str = self.row.try_get(0).unwrap_or("?");
-        StoreError::Unavailable(format!("a row ({first}) is damaged in column `{column}`: {problem}"))
+        let key: &str = (0..2).find_map(|at| self.row.try_get(at).ok()).unwrap_or("?");
+        StoreError::Unavailable(format!("a row ({key}) is damaged in column `{column}`: {problem}"))
     }
 }
 

@@ -144,7 +144,7 @@ async fn what_is_not_saved_takes_no_number<S: Store>(desk: Desk<S>) {
 /// Several writers, and a reader that follows: every number it sees is the one after the last.
 async fn a_reader_that_goes_on_from_the_last_number_misses_nothing<S: Store>(desk: Desk<S>) {
     const WRITERS: u128 = 4;
-    const EACH: u128 = 25;
+    const EACH: u128 = 15;
     let desk = desk.open().await;
     let running = Arc::new(AtomicUsize::new(WRITERS as usize));
     let mut writers = Vec::new();

@@ -6,7 +6,8 @@ use decisions::book::Kept;
 use decisions::draft::Stated;
 use decisions::failures::FailureClass;
 use decisions::records::{
-    Attempt, AttemptKey, Delivery, Execution, Job, Outcome, Run, Runner, Sweep, Tenant, Webhook, WebhookKey,
+    Attempt, AttemptKey, Delivery, Execution, Job, Outcome, Queue, Run, Runner, Sweep, Tenant, Webhook,
+    WebhookKey,
 };
 use decisions::{Ask, Changes};
 use machines::{Machine, attempt, delivery, execution, job, lease, run, tenant};
@@ -49,31 +50,64 @@ async fn rewrite<S: Store, R: Kept + std::fmt::Debug>(desk: &Desk<S>, ask: Ask, 
     assert_eq!(read::<S, R>(desk, ask, &record.key()).await, record);
 }
 
+/// One of each kind with every field set, and one with none that may be missing.
+struct Extremes {
+    tenant: Tenant,
+    queue: Queue,
+    webhook: Webhook,
+    runner: Runner,
+    runs: [Run; 2],
+    jobs: [Job; 2],
+    attempts: [Attempt; 2],
+    executions: [Execution; 2],
+    deliveries: [Delivery; 2],
+}
+
+impl Extremes {
+    fn make() -> Extremes {
+        let tenant = some_tenant(1);
+        let queue = some_queue(tenant.id);
+        let full = Attempt { execution: Some(exec_id(1)), ..full_attempt(1, 100, queue.id) };
+        let attempts = [full, bare_attempt(2, 1, queue.id)];
+        Extremes {
+            webhook: some_webhook(tenant.id),
+            runner: full_runner(),
+            runs: [full_run(1, tenant.id), bare_run(2, tenant.id)],
+            jobs: [full_job(1, tenant.id, run_id(1), queue.id), bare_job(2, tenant.id, queue.id)],
+            executions: [
+                full_execution(1, attempts[0].key, 12, run_id(1)),
+                bare_execution(2, attempts[1].key, 1),
+            ],
+            attempts,
+            deliveries: [full_delivery(1, tenant.id, run_id(1)), bare_delivery(2, tenant.id)],
+            tenant,
+            queue,
+        }
+    }
+
+    fn changes(&self) -> Changes {
+        let mut changes = Changes::default();
+        put(&mut changes, std::slice::from_ref(&self.tenant));
+        put(&mut changes, std::slice::from_ref(&self.queue));
+        put(&mut changes, std::slice::from_ref(&self.webhook));
+        put(&mut changes, std::slice::from_ref(&self.runner));
+        put(&mut changes, &self.runs);
+        put(&mut changes, &self.jobs);
+        put(&mut changes, &self.attempts);
+        put(&mut changes, &self.executions);
+        put(&mut changes, &self.deliveries);
+        changes
+    }
+}
+
+fn put<R: Kept>(changes: &mut Changes, records: &[R]) {
+    R::changed_mut(changes).extend(records.iter().map(|record| (record.key(), record.clone())));
+}
+
 async fn every_record_survives_with_all_fields_set_and_with_none<S: Store>(desk: Desk<S>) {
-    let tenant = some_tenant(1);
-    let (queue, webhook, runner) = (some_queue(tenant.id), some_webhook(tenant.id), full_runner());
-    let runs = [full_run(1, tenant.id), bare_run(2, tenant.id)];
-    let jobs = [full_job(1, tenant.id, run_id(1), queue.id), bare_job(2, tenant.id, queue.id)];
-    let attempts = [
-        Attempt { execution: Some(exec_id(1)), ..full_attempt(1, 100, queue.id) },
-        bare_attempt(2, 1, queue.id),
-    ];
-    let executions =
-        [full_execution(1, attempts[0].key, 12, run_id(1)), bare_execution(2, attempts[1].key, 1)];
-    let deliveries = [full_delivery(1, tenant.id, run_id(1)), bare_delivery(2, tenant.id)];
-    let changes = Changes {
-        tenants: [(tenant.id, tenant.clone())].into(),
-        queues: [(queue.id, queue.clone())].into(),
-        webhooks: [(webhook.key.clone(), webhook.clone())].into(),
-        runners: [(runner.id.clone(), runner.clone())].into(),
-        runs: runs.iter().map(|it| (it.id, it.clone())).collect(),
-        jobs: jobs.iter().map(|it| (it.id, it.clone())).collect(),
-        attempts: attempts.iter().map(|it| (it.key, it.clone())).collect(),
-        executions: executions.iter().map(|it| (it.id, it.clone())).collect(),
-        deliveries: deliveries.iter().map(|it| (it.id, it.clone())).collect(),
-        ..Changes::default()
-    };
-    desk.forge(changes).await.unwrap();
+    let written = Extremes::make();
+    desk.forge(written.changes()).await.unwrap();
+    let Extremes { tenant, queue, webhook, runner, runs, jobs, attempts, executions, deliveries } = written;
 
     assert_eq!(desk.store.tenants().await.unwrap(), std::slice::from_ref(&tenant));
     assert_eq!(desk.store.queues().await.unwrap(), [queue]);
@@ -81,22 +115,23 @@ async fn every_record_survives_with_all_fields_set_and_with_none<S: Store>(desk:
     assert_eq!(read::<S, Webhook>(&desk, Ask::Tenant(tenant.id), &webhook.key).await, webhook);
     assert_eq!(read::<S, Runner>(&desk, Ask::Runner(runner.id.clone()), &runner.id).await, runner);
     let files = desk.store.run_files_after(None, 9).await.unwrap();
-    assert_eq!(files.iter().map(|file| &file.run).collect::<Vec<_>>(), runs.iter().collect::<Vec<_>>());
-    for (index, job) in jobs.iter().enumerate() {
+    assert!(files.iter().map(|file| &file.run).eq(&runs));
+    for index in [0, 1] {
+        let (job, attempt, execution) = (&jobs[index], &attempts[index], &executions[index]);
         let file = desk.job(job.id).await;
-        assert_eq!((&file.job, &file.attempts[..]), (job, &attempts[index..=index]));
-        assert_eq!(file.executions, executions[index..=index]);
-        let ask = Ask::Execution(executions[index].id);
+        assert_eq!((&file.job, &file.attempts[..]), (job, std::slice::from_ref(attempt)));
+        assert_eq!(file.executions, std::slice::from_ref(execution));
+        let ask = Ask::Execution(execution.id);
         assert_eq!(read::<S, Job>(&desk, ask.clone(), &job.id).await, *job);
-        assert_eq!(read::<S, Attempt>(&desk, ask.clone(), &attempts[index].key).await, attempts[index]);
-        assert_eq!(read::<S, Execution>(&desk, ask, &executions[index].id).await, executions[index]);
-        assert_eq!(read::<S, Run>(&desk, Ask::Run(runs[index].id), &runs[index].id).await, runs[index]);
-        let delivery = &deliveries[index];
+        assert_eq!(read::<S, Attempt>(&desk, ask.clone(), &attempt.key).await, *attempt);
+        assert_eq!(read::<S, Execution>(&desk, ask, &execution.id).await, *execution);
+        let (run, delivery) = (&runs[index], &deliveries[index]);
+        assert_eq!(read::<S, Run>(&desk, Ask::Run(run.id), &run.id).await, *run);
         assert_eq!(read::<S, Delivery>(&desk, Ask::Delivery(delivery.id), &delivery.id).await, *delivery);
     }
     assert_eq!(desk.store.deliveries_after(None, 9).await.unwrap(), deliveries);
-    let by_key =
-        desk.book(&[Ask::JobKey(tenant.id, HARD.into()), Ask::Trigger(tenant.id, HARD.into())]).await;
+    let by_key = [Ask::JobKey(tenant.id, HARD.into()), Ask::Trigger(tenant.id, HARD.into())];
+    let by_key = desk.book(&by_key).await;
     assert_eq!(by_key.job_keys.get(&(tenant.id, HARD.into())), Some(&job_id(1)));
     assert_eq!(by_key.triggers.get(&(tenant.id, HARD.into())), Some(&run_id(1)));
 }

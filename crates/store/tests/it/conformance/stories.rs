@@ -12,8 +12,8 @@ use store::Store;
 use wire::{JobId, MessageId};
 
 use crate::commands::{
-    ack, cancel_run, claim, complete, delivered, exec_id, fail, fan_out, job_id, lease, plan_job, run,
-    run_id, submit, tenant, undelivered, webhook,
+    ack, cancel_run, claim, complete, delivered, exec_id, fail, fan_out, heartbeat, job_id, lease, plan_job,
+    run, run_id, submit, tenant, undelivered, webhook,
 };
 use crate::desk::Desk;
 use crate::stores::on_stores;
@@ -23,6 +23,7 @@ on_stores!(memory, sqlite, postgres => [
     a_lease_beside_a_retried_failure_is_answered,
     a_lease_beside_a_retry_by_a_person_is_answered,
     a_lease_beside_a_release_is_answered,
+    a_lease_under_a_ttl_that_became_shorter_is_looked_at_in_time,
     a_run_that_fails_fast_does_not_succeed_because_its_first_failure_is_retried,
     a_job_that_is_opened_beside_a_sweep_is_swept_too,
     a_message_that_is_sent_again_does_not_stand_for_another,
@@ -86,6 +87,18 @@ async fn a_lease_beside_a_release_is_answered<S: Store>(desk: Desk<S>) {
     desk.must(ack(&first)).await;
     desk.must(complete(&first)).await;
     lease_beside(&desk, ReleaseDependents { job }).await;
+}
+
+/// A server that starts again may have been told another TTL.
+async fn a_lease_under_a_ttl_that_became_shorter_is_looked_at_in_time<S: Store>(desk: Desk<S>) {
+    let desk = desk.open().await;
+    desk.must(submit(1)).await;
+    let lease = lease(1);
+    desk.must(lease.clone()).await;
+    desk.must(ack(&lease)).await;
+    desk.with_policy(|policy| policy.lease_ttl = Duration::ZERO).must(heartbeat(&lease)).await;
+    assert_eq!(desk.store.due(desk.now(), 9).await.unwrap().executions, [exec_id(1)]);
+    assert_eq!(desk.contents().await.problems(), [] as [&str; 0]);
 }
 
 /// The sweep stops the retried job; nobody may then say that every required job succeeded.

@@ -90,7 +90,19 @@ fn a_job_is_read_back_as_it_was_written() {
     });
 }
 
-/// The log is packed; a person at a prompt sees it unpacked.
+#[test]
+fn a_damaged_row_is_named() {
+    with_database(|url| async move {
+        let server = Server::start(&url).await;
+        let job = server.submit().await;
+        let damage = "ALTER TABLE jobs DROP CONSTRAINT jobs_state_check; UPDATE jobs SET state = 'LOST'";
+        connect(&url).await.batch_execute(damage).await.unwrap();
+        let problem = format!("a row ({job}) is damaged in column `state`: it holds `LOST`");
+        assert_eq!(server.store.job_file(job).await, Err(StoreError::Unavailable(problem)));
+    });
+}
+
+/// The log is packed; a person with psql sees it unpacked.
 #[test]
 fn the_log_can_be_read_with_sql() {
     with_database(|url| async move {

@@ -100,10 +100,6 @@ impl<P: Place> Twin<P> {
                 self.world.look(contents(&self.reference).await);
                 let mut commands: Vec<Command> = ops.iter().map(|op| self.world.command(op)).collect();
                 keep_one_search(&mut commands);
-                if matches!(pace, Pace::Hasty) {
-                    // Under a TTL that became shorter, a lease is looked at by the old one until its next tick.
-                    commands.retain(|command| !matches!(command, Command::Heartbeat(_)));
-                }
                 self.perform(&commands, &policy(*pace)).await;
             }
             Step::Tick { pause_seconds } => {
