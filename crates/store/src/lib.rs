@@ -12,6 +12,7 @@ mod error;
 mod memory;
 mod postgres;
 pub mod raw;
+mod remembered;
 mod sqlite;
 
 use std::future::Future;

@@ -110,7 +110,7 @@ fn tell_finished(draft: &mut Draft<'_>, job: &Job) {
         "type": "job.finished", "job_id": job.public_id(), "run_id": job.run, "name": job.name,
         "state": job.state.as_str(), "attempts": job.attempts, "at": draft.now,
     });
-    debug_assert!(job.state.is_over() && job.state != job::State::Pending);
+    debug_assert!(job.state.is_over());
     // A job may finish more than once, when a person asks for one more attempt.
     let subject = format!("{}/{}", job.id, job.attempts);
     tell(draft, &News { tenant: job.tenant, event: "job.finished", subject, body: &body, reports: None });

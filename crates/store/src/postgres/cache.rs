@@ -6,7 +6,6 @@
 //! A server that took over from another may lack our last saves and count them again with other contents; but then we
 //! have connected anew, and a new connection makes us forget.
 
-use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::Arc;
 
@@ -16,14 +15,8 @@ use decisions::records::{Attempt, AttemptKey, Execution, Job, Run, Runner};
 use wire::{ExecId, JobId, RunId, RunnerId};
 
 use crate::postgres::rows::Version;
+use crate::remembered::{Remembered, SPEC_BYTES_MAX};
 
-/// Of each kind; at the limit the kind starts over, which costs a few reads and keeps memory flat.
-const RECORDS_MAX: usize = 16_384;
-
-/// Larger specifications are read again.
-const SPEC_BYTES_MAX: usize = 1_024;
-
-/// One save among all, by its place in the order and by the transaction that it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Save {
     pub number: i64,
@@ -44,30 +37,8 @@ pub struct Cache {
     pub specs: Remembered<JobId, Arc<str>>,
 }
 
-#[derive(Debug)]
-pub struct Remembered<K, R>(HashMap<K, R>);
-
-impl<K, R> Default for Remembered<K, R> {
-    fn default() -> Remembered<K, R> {
-        Remembered(HashMap::new())
-    }
-}
-
-impl<K: Eq + Hash, R> Remembered<K, R> {
-    pub fn get(&self, key: &K) -> Option<&R> {
-        self.0.get(key)
-    }
-
-    fn keep(&mut self, key: K, record: R) {
-        if self.0.len() >= RECORDS_MAX {
-            self.0.clear();
-        }
-        self.0.insert(key, record);
-    }
-}
-
 impl<R: Kept<Key: Hash>> Remembered<R::Key, (Version, R)> {
-    fn keep_written(&mut self, shelf: &Shelf<R>, version: Version) {
+    fn keep_versions(&mut self, shelf: &Shelf<R>, version: Version) {
         for (_, record) in shelf.writes() {
             self.keep(record.key(), (version, record.clone()));
         }
@@ -97,11 +68,11 @@ impl Cache {
             self.forget(); // in between are saves that we know nothing of
         }
         self.last = Some(save);
-        self.runs.keep_written(&book.runs, save.version);
-        self.jobs.keep_written(&book.jobs, save.version);
-        self.attempts.keep_written(&book.attempts, save.version);
-        self.executions.keep_written(&book.executions, save.version);
-        self.runners.keep_written(&book.runners, save.version);
+        self.runs.keep_versions(&book.runs, save.version);
+        self.jobs.keep_versions(&book.jobs, save.version);
+        self.attempts.keep_versions(&book.attempts, save.version);
+        self.executions.keep_versions(&book.executions, save.version);
+        self.runners.keep_versions(&book.runners, save.version);
         for (job, spec) in &book.appended.specs {
             if spec.len() <= SPEC_BYTES_MAX {
                 self.specs.keep(*job, spec.clone());

@@ -3,7 +3,6 @@
 //! Only the writer's thread uses it, inside its transaction. It holds what was committed, never what was only written,
 //! and it is emptied when another process has written to the file.
 
-use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::Arc;
 
@@ -13,47 +12,21 @@ use decisions::records::{Attempt, AttemptKey, Execution, Job, Run, Runner};
 use rusqlite::Connection;
 use wire::{ExecId, JobId, RunId, RunnerId};
 
-/// Of each kind; at the limit the kind starts over, which costs a few reads and keeps memory flat.
-const RECORDS_MAX: usize = 8_192;
-
-/// Larger specifications are read again.
-const SPEC_BYTES_MAX: usize = 1_024;
+use crate::remembered::{Remembered, SPEC_BYTES_MAX};
 
 #[derive(Default)]
 pub struct Cache {
     data_version: i64,
-    pub jobs: Kind<JobId, Job>,
-    pub attempts: Kind<AttemptKey, Attempt>,
-    pub executions: Kind<ExecId, Execution>,
-    pub runs: Kind<RunId, Run>,
-    pub runners: Kind<RunnerId, Runner>,
-    pub specs: Kind<JobId, Arc<str>>,
+    pub jobs: Remembered<JobId, Job>,
+    pub attempts: Remembered<AttemptKey, Attempt>,
+    pub executions: Remembered<ExecId, Execution>,
+    pub runs: Remembered<RunId, Run>,
+    pub runners: Remembered<RunnerId, Runner>,
+    pub specs: Remembered<JobId, Arc<str>>,
 }
 
-pub struct Kind<K, R>(HashMap<K, R>);
-
-impl<K, R> Default for Kind<K, R> {
-    fn default() -> Kind<K, R> {
-        Kind(HashMap::new())
-    }
-}
-
-impl<K: Eq + Hash, R: Clone> Kind<K, R> {
-    pub fn get(&self, key: &K) -> Option<R> {
-        self.0.get(key).cloned()
-    }
-
-    fn keep(&mut self, key: K, record: R) {
-        if self.0.len() >= RECORDS_MAX {
-            self.0.clear();
-        }
-        self.0.insert(key, record);
-    }
-
-    fn keep_written(&mut self, shelf: &Shelf<R>)
-    where
-        R: Kept<Key = K>,
-    {
+impl<R: Kept<Key: Hash + Eq>> Remembered<R::Key, R> {
+    fn keep_written(&mut self, shelf: &Shelf<R>) {
         for (_, record) in shelf.writes() {
             self.keep(record.key(), record.clone());
         }

@@ -247,11 +247,11 @@ impl Loader<'_> {
 }
 
 /// What is remembered, or else what the file says.
-fn or_read<R>(
-    known: Option<R>,
+fn or_read<R: Clone>(
+    known: Option<&R>,
     read: impl FnOnce() -> rusqlite::Result<Option<R>>,
 ) -> rusqlite::Result<Option<R>> {
-    known.map_or_else(read, |record| Ok(Some(record)))
+    known.cloned().map_or_else(read, |record| Ok(Some(record)))
 }
 
 /// The statement cache goes by text; joining two constants costs less than parsing SQL again.

@@ -94,13 +94,13 @@ fn known_version() -> i64 {
 /// For the one writer. All migrations and their lines in the history are one transaction, so a kill in the middle leaves
 /// the version before. Ungrouped, refinery writes a migration and its line in two.
 pub fn connect_and_migrate(path: &Path) -> Result<Connection, OpenError> {
-    let mut connection = Connection::open(path).map_err(unreachable)?;
-    configure(&connection).map_err(unreachable)?;
+    let mut connection = Connection::open(path).map_err(unreadable)?;
+    configure(&connection).map_err(unreadable)?;
     embedded::migrations::runner()
         .set_grouped(true)
         .run(&mut connection)
         .map_err(|error| OpenError::Corrupt(format!("its schema cannot be brought up to date: {error}")))?;
-    connection.pragma_update(None, "foreign_keys", true).map_err(unreachable)?;
+    connection.pragma_update(None, "foreign_keys", true).map_err(unreadable)?;
     Ok(connection)
 }
 
@@ -137,8 +137,4 @@ fn unreadable(error: rusqlite::Error) -> OpenError {
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => OpenError::Corrupt(error.to_string()),
         Some(_) | None => OpenError::Unreachable(error.to_string()),
     }
-}
-
-fn unreachable(error: rusqlite::Error) -> OpenError {
-    unreadable(error)
 }
