@@ -52,6 +52,11 @@ const ROOMS: &[Room] = &[
         reason: "the store keeps records; it knows neither who asks nor why",
     },
     Room { folder: "server", may: May::AllBut(DRIVERS), reason: "SQL lives in the store" },
+    Room {
+        folder: "runner",
+        may: May::AllBut(&["store", "decisions", "server", "rusqlite", "tokio-postgres"]),
+        reason: "a runner is untrusted: it knows the protocol, never the records",
+    },
     Room { folder: "cli", may: May::AllBut(DRIVERS), reason: "SQL lives in the store" },
 ];
 
