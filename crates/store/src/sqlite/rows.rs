@@ -15,6 +15,8 @@ use rusqlite::{Connection, OptionalExtension, Params, Row};
 use wire::runner::CompleteStatus;
 use wire::{ExecId, JobId, LeaseHash, MessageId, RunId, RunnerId, TenantId, Time};
 
+use crate::log_groups::unpacked;
+
 pub const TENANT: &str = "SELECT id, name, state, created_at, updated_at FROM tenants";
 pub const RUN: &str = "SELECT id, tenant_id, state, outcome, status_message, attempt, rerun_of, trigger_key, repository, \
      git_ref, commit_id, base, fail_fast, jobs_total, jobs_open, required_failed, reports_open, sweep, swept_to, due_at, \
@@ -30,8 +32,7 @@ pub const EXECUTION: &str = "SELECT id, job_id, attempt, run_id, token, runner_i
 pub const DELIVERY: &str = "SELECT id, tenant_id, event, subject, url, body, state, tries, claims, due_at, reports, \
      last_error, created_at, updated_at, delivered_at FROM deliveries";
 pub const READY: &str = "SELECT queue_id, rank, since, job_id, attempt FROM ready";
-pub const EVENT: &str =
-    "SELECT seq, at, machine, entity, from_state, event, to_state, owner, cause FROM events";
+pub const EVENT_GROUP: &str = "SELECT seq, at, entries FROM event_groups";
 
 /// The first row of a query, if there is one.
 pub fn one<T, P: Params>(
@@ -240,18 +241,9 @@ pub fn read_effect(row: &Row<'_>) -> rusqlite::Result<EffectRow> {
     })
 }
 
-pub fn read_event(row: &Row<'_>) -> rusqlite::Result<Event> {
-    Ok(Event {
-        seq: row.get(0)?,
-        at: time(row, 1)?,
-        machine: row.get(2)?,
-        entity: row.get(3)?,
-        from: row.get(4)?,
-        event: row.get(5)?,
-        to: row.get(6)?,
-        owner: row.get(7)?,
-        cause: row.get(8)?,
-    })
+pub fn read_event_group(row: &Row<'_>) -> rusqlite::Result<Vec<Event>> {
+    let (last, at) = (row.get(0)?, time(row, 1)?);
+    text(row, 2, |entries| unpacked(last, at, entries))
 }
 
 pub fn read_id<I: FromStr>(row: &Row<'_>) -> rusqlite::Result<I> {
