@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use decisions::Book;
 use decisions::book::{Kept, Shelf};
-use decisions::records::{Attempt, AttemptKey, Execution, Job, Run, Runner};
-use wire::{ExecId, JobId, RunId, RunnerId};
+use decisions::records::{Attempt, AttemptKey, Execution, Job, Log, Run, Runner, RunnerKey};
+use wire::{ExecId, JobId, RunId};
 
 use crate::postgres::rows::Version;
 use crate::remembered::{Remembered, SPEC_BYTES_MAX};
@@ -33,7 +33,8 @@ pub struct Cache {
     pub jobs: Remembered<JobId, (Version, Arc<Job>)>,
     pub attempts: Remembered<AttemptKey, (Version, Arc<Attempt>)>,
     pub executions: Remembered<ExecId, (Version, Arc<Execution>)>,
-    pub runners: Remembered<RunnerId, (Version, Arc<Runner>)>,
+    pub runners: Remembered<RunnerKey, (Version, Arc<Runner>)>,
+    pub logs: Remembered<ExecId, (Version, Arc<Log>)>,
     pub specs: Remembered<JobId, Arc<str>>,
 }
 
@@ -73,6 +74,7 @@ impl Cache {
         self.attempts.keep_versions(&book.attempts, save.version);
         self.executions.keep_versions(&book.executions, save.version);
         self.runners.keep_versions(&book.runners, save.version);
+        self.logs.keep_versions(&book.logs, save.version);
         for (job, spec) in &book.appended.specs {
             if spec.len() <= SPEC_BYTES_MAX {
                 self.specs.keep(*job, spec.clone());

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use decisions::Book;
 use decisions::book::Kept;
-use decisions::records::{Attempt, AttemptKey, Execution, Job, ReadyKey, Run, Runner};
-use wire::{ExecId, JobId, RunId, RunnerId, TenantId};
+use decisions::records::{Attempt, AttemptKey, Execution, Job, Log, ReadyKey, Run, Runner, RunnerKey};
+use wire::{ExecId, JobId, RunId, TenantId};
 
 use crate::remembered::{Remembered, SPEC_BYTES_MAX};
 
@@ -29,7 +29,8 @@ pub struct Committed {
     attempts: Remembered<AttemptKey, Arc<Attempt>>,
     executions: Remembered<ExecId, Arc<Execution>>,
     runs: Remembered<RunId, Arc<Run>>,
-    runners: Remembered<RunnerId, Arc<Runner>>,
+    runners: Remembered<RunnerKey, Arc<Runner>>,
+    logs: Remembered<ExecId, Arc<Log>>,
     specs: Remembered<JobId, Arc<str>>,
 }
 
@@ -56,6 +57,7 @@ recalled! {
     Execution, executions;
     Run, runs;
     Runner, runners;
+    Log, logs;
 }
 
 /// What became of the oldest book on its way.
@@ -175,6 +177,7 @@ impl Committed {
         self.keep_written::<Execution>(book);
         self.keep_written::<Run>(book);
         self.keep_written::<Runner>(book);
+        self.keep_written::<Log>(book);
         for (job, spec) in book.appended.specs.iter().filter(|(_, spec)| spec.len() <= SPEC_BYTES_MAX) {
             self.specs.keep(*job, spec.clone());
         }

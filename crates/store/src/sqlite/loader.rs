@@ -143,6 +143,8 @@ fn must_see_the_disk(ask: &Ask) -> bool {
         | Ask::JobKey(..)
         | Ask::Ready { .. }
         | Ask::Spec(_)
+        | Ask::Token(_)
+        | Ask::Log(_)
         | Ask::Delivery(_) => false,
     }
 }

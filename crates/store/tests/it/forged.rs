@@ -6,14 +6,14 @@ use decisions::Changes;
 use decisions::draft::Stated;
 use decisions::failures::{ClassSet, FailureClass};
 use decisions::records::{
-    Attempt, AttemptKey, Delivery, EffectRow, Execution, Job, Outcome, Queue, QueueId, Run, Runner, Sweep,
-    Tenant, Webhook, WebhookKey,
+    Attempt, AttemptKey, Delivery, EffectRow, Execution, Job, Log, Outcome, Queue, QueueId, Run, Runner,
+    RunnerKey, Sweep, Tenant, Token, TokenKind, Webhook, WebhookKey,
 };
 use machines::{attempt, delivery, execution, job, lease, run, tenant};
 use wire::runner::CompleteStatus;
-use wire::{MessageId, RunId, TenantId, Time};
+use wire::{MessageId, RunId, TenantId, Time, TokenSecret};
 
-use crate::commands::{exec_id, job_id, lease_id, run_id, runner};
+use crate::commands::{exec_id, job_id, lease_id, run_id, runner, token_id};
 
 /// Quotes, wildcards, separators, other scripts, a composed and a decomposed ü, beyond the basic plane, control
 /// characters; everything but a zero byte.
@@ -29,6 +29,9 @@ pub fn some_tenant(number: u128) -> Tenant {
         id: TenantId::from_u128(number),
         name: format!("tenant-{number}"),
         state: Stated::stored(tenant::State::Ready),
+        status_message: HARD.into(),
+        desired_config: format!("{{{HARD:?}:1}}"),
+        version: i64::MAX,
         created_at: at(1),
         updated_at: at(2),
     }
@@ -44,8 +47,9 @@ pub fn some_webhook(tenant: TenantId) -> Webhook {
 }
 
 pub fn full_runner() -> Runner {
-    let id = runner("~!@#$%^&*()_+{}|:\"<>?[]\\;',./`");
-    Runner { id, acks_missed: 2, barred_until: Some(at(5)), last_seen_at: at(-6) }
+    let key = RunnerKey { tenant: None, id: runner("~!@#$%^&*()_+{}|:\"<>?[]\\;',./`") };
+    let capabilities = vec![HARD.into(), String::new()];
+    Runner { key, capabilities, acks_missed: 2, barred_until: Some(at(5)), last_seen_at: at(-6) }
 }
 
 pub fn full_run(number: u128, tenant: TenantId) -> Run {
@@ -201,6 +205,7 @@ pub fn bare_execution(number: u128, attempt: AttemptKey, token: u32) -> Executio
         run: None,
         token,
         runner: runner("r"),
+        runner_shared: false,
         lease_hash: lease_id(number).hash(),
         lease: Stated::stored(lease::State::Revoked),
         status: Stated::stored(execution::State::Aborted),
@@ -220,7 +225,8 @@ pub fn bare_execution(number: u128, attempt: AttemptKey, token: u32) -> Executio
 pub fn full_execution(number: u128, attempt: AttemptKey, token: u32, run: RunId) -> Execution {
     Execution {
         run: Some(run),
-        runner: full_runner().id,
+        runner: full_runner().key.id,
+        runner_shared: true,
         lease: Stated::stored(lease::State::Active),
         status: Stated::stored(execution::State::Committed),
         granted_at: at(-1),
@@ -280,6 +286,24 @@ pub fn some_effect(execution: &Execution, position: u32, kind: &'static str) -> 
     EffectRow { job: execution.job(), execution: execution.id, position, kind, body: HARD.into() }
 }
 
+pub fn full_token(number: u128, tenant: TenantId) -> Token {
+    let id = token_id(number);
+    Token {
+        id,
+        kind: TokenKind::Runner,
+        tenant: Some(tenant),
+        name: HARD.into(),
+        hash: TokenSecret::minted(id, [9; 32]).hash(),
+        created_at: at(-3),
+        revoked_at: Some(at(3)),
+    }
+}
+
+pub fn full_log(number: u128) -> Log {
+    let most = i64::MAX as u64;
+    Log { execution: exec_id(number), received: most, head: most - 2, tail_from: most - 1 }
+}
+
 /// The parents that a job needs, the job, its one attempt and one execution of it.
 pub fn little_world() -> Changes {
     let mut changes = Changes::default();
@@ -298,6 +322,9 @@ pub fn little_world() -> Changes {
     changes.attempts.insert(attempt.key, attempt);
     changes.executions.insert(execution.id, execution);
     changes.deliveries.insert(delivery.id, delivery);
-    changes.runners.insert(runner.id.clone(), runner);
+    changes.runners.insert(runner.key.clone(), runner);
+    let (token, log) = (full_token(50, TenantId::from_u128(50)), full_log(50));
+    changes.tokens.insert(token.id, token);
+    changes.logs.insert(log.execution, log);
     changes
 }

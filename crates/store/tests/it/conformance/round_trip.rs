@@ -6,8 +6,8 @@ use decisions::book::Kept;
 use decisions::draft::Stated;
 use decisions::failures::FailureClass;
 use decisions::records::{
-    Attempt, AttemptKey, Delivery, Execution, Job, Outcome, Queue, Run, Runner, Sweep, Tenant, Webhook,
-    WebhookKey,
+    Attempt, AttemptKey, Delivery, Execution, Job, Log, Outcome, Queue, Run, Runner, Sweep, Tenant, Token,
+    Webhook, WebhookKey,
 };
 use decisions::{Ask, Changes};
 use machines::{Machine, attempt, delivery, execution, job, lease, run, tenant};
@@ -19,8 +19,8 @@ use crate::commands::{exec_id, job_id, run_id};
 use crate::desk::Desk;
 use crate::forged::{
     HARD, bare_attempt, bare_delivery, bare_execution, bare_job, bare_run, full_attempt, full_delivery,
-    full_execution, full_job, full_run, full_runner, little_world, some_effect, some_queue, some_tenant,
-    some_webhook,
+    full_execution, full_job, full_log, full_run, full_runner, full_token, little_world, some_effect,
+    some_queue, some_tenant, some_webhook,
 };
 use crate::stores::on_stores;
 
@@ -113,7 +113,7 @@ async fn every_record_survives_with_all_fields_set_and_with_none<S: Store>(desk:
     assert_eq!(desk.store.queues().await.unwrap(), [queue]);
     assert_eq!(read::<S, Tenant>(&desk, Ask::Tenant(tenant.id), &tenant.id).await, tenant);
     assert_eq!(read::<S, Webhook>(&desk, Ask::Tenant(tenant.id), &webhook.key).await, webhook);
-    assert_eq!(read::<S, Runner>(&desk, Ask::Runner(runner.id.clone()), &runner.id).await, runner);
+    assert_eq!(read::<S, Runner>(&desk, Ask::Runner(runner.key.clone()), &runner.key).await, runner);
     let files = desk.store.run_files_after(None, 9).await.unwrap();
     assert!(files.iter().map(|file| &file.run).eq(&runs));
     for index in [0, 1] {
@@ -160,16 +160,29 @@ async fn every_record_survives_being_changed_back_and_forth<S: Store>(desk: Desk
         let ask = Ask::Delivery(delivery.id);
         rewrite(&desk, ask, if round == 0 { full.delivery.clone() } else { delivery.clone() }).await;
         let (missed, barred) = if round == 0 { (0, None) } else { (9, Some(crate::forged::at(99))) };
-        let runner = Runner { acks_missed: missed, barred_until: barred, ..full_runner() };
-        rewrite(&desk, Ask::Runner(runner.id.clone()), runner).await;
+        let capabilities = [vec![], vec![HARD.into()]][round].clone();
+        let runner = Runner { capabilities, acks_missed: missed, barred_until: barred, ..full_runner() };
+        rewrite(&desk, Ask::Runner(runner.key.clone()), runner).await;
         let state = Stated::stored([tenant::State::Deleting, tenant::State::Failed][round]);
         rewrite(
             &desk,
             Ask::Tenant(tenant.id),
-            Tenant { state, updated_at: crate::forged::at(55), ..tenant.clone() },
+            Tenant {
+                state,
+                status_message: ["", HARD][round].into(),
+                desired_config: ["{}", HARD][round].into(),
+                version: [1, 2][round],
+                updated_at: crate::forged::at(55),
+                ..tenant.clone()
+            },
         )
         .await;
         rewrite(&desk, Ask::Tenant(tenant.id), webhook(["", HARD][round])).await;
+        let token = full_token(50, tenant.id);
+        let revoked_at = [None, token.revoked_at][round];
+        rewrite(&desk, Ask::Token(token.id), Token { revoked_at, ..token }).await;
+        let empty = Log { received: 0, head: 0, tail_from: 0, ..full_log(50) };
+        rewrite(&desk, Ask::Log(empty.execution), [empty, full_log(50)][round]).await;
     }
 }
 
@@ -220,6 +233,7 @@ impl Full {
             execution: Execution {
                 run: execution.run,
                 runner: execution.runner.clone(),
+                runner_shared: execution.runner_shared,
                 granted_at: execution.granted_at,
                 ..full_execution(50, execution.attempt, 1, run.id)
             },

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use store::{Sqlite, Store, StoreError};
 use tempfile::TempDir;
 
-use crate::commands::{ack, complete, heartbeat, job_id, lease, submit};
+use crate::commands::{ack, complete, heartbeat, job_id, lease, shared, submit};
 use crate::desk::Desk;
 use crate::stores::block_on;
 
@@ -94,7 +94,7 @@ fn what_another_process_wrote_is_not_overlooked() {
         let unchanged = desk.store.save(looked.session, looked.book).await;
         assert!(matches!(unchanged, Err(StoreError::Conflict(_))), "{unchanged:?}");
         desk.must(heartbeat(&lease)).await;
-        let book = desk.book(&[Ask::Family(job_id(1)), Ask::Runner(lease.runner.clone())]).await;
+        let book = desk.book(&[Ask::Family(job_id(1)), Ask::Runner(shared(lease.runner.as_str()))]).await;
         assert_eq!(book.jobs.peek(&job_id(1)).unwrap().tokens, 1);
         assert_eq!(book.runners.peek_all().next().unwrap().acks_missed, 2);
     });
