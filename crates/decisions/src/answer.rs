@@ -10,6 +10,13 @@ use crate::records::Delivery;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
     TenantReady(TenantId),
+    /// `existing`: the same command had made it before.
+    TenantCreated {
+        tenant: TenantId,
+        existing: bool,
+    },
+    TokenCreated,
+    TokenRevoked,
     /// `existing`: the trigger key was known, nothing new was made.
     RunCreated {
         run: RunId,
@@ -43,6 +50,11 @@ pub enum Answer {
         accepted: bool,
     },
     CancelAcked,
+    /// `offset` is where the next bytes belong; `truncated` when something was cut out of the middle.
+    LogAppended {
+        offset: u64,
+        truncated: bool,
+    },
     /// The cancel is durable; `over` when nothing was left to stop.
     CancelTaken {
         over: bool,

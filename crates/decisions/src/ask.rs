@@ -1,8 +1,8 @@
 //! What a command needs to see before it can be decided. A store answers all asks of a batch together.
 
-use wire::{ExecId, JobId, MessageId, RunId, RunnerId, TenantId};
+use wire::{ExecId, JobId, MessageId, RunId, TenantId, TokenId};
 
-use crate::records::QueueId;
+use crate::records::{QueueId, RunnerKey};
 
 /// One question. The answer goes into the book; what does not exist is simply not there.
 ///
@@ -19,7 +19,7 @@ pub enum Ask {
     Family(JobId),
     /// The execution with its runner, its own attempt and the rest of its family.
     Execution(ExecId),
-    Runner(RunnerId),
+    Runner(RunnerKey),
     Trigger(TenantId, String),
     JobKey(TenantId, String),
     /// The first `count` ready attempts over all these queues, with family and specification. On a store shared by
@@ -35,6 +35,9 @@ pub enum Ask {
     /// The family and the families of its next dependents.
     Release(JobId),
     Delivery(MessageId),
+    Token(TokenId),
+    /// How far the log of an execution has come, without its bytes.
+    Log(ExecId),
 }
 
 /// The asks of a batch, each once; those for ready attempts of the same queues are added up.

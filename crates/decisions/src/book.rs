@@ -7,11 +7,11 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use wire::{ExecId, JobId, MessageId, RunId, RunnerId, TenantId};
+use wire::{ExecId, JobId, MessageId, RunId, TenantId, TokenId};
 
 use crate::records::{
-    Attempt, AttemptKey, Delivery, EffectRow, Execution, Job, Queue, QueueId, ReadyKey, Run, Runner, Tenant,
-    Transition, Webhook, WebhookKey,
+    Attempt, AttemptKey, Delivery, EffectRow, Execution, Job, Log, LogChunk, LogTrim, Queue, QueueId,
+    ReadyKey, Run, Runner, RunnerKey, Tenant, Token, Transition, Webhook, WebhookKey,
 };
 
 /// A record kept under a key.
@@ -111,10 +111,12 @@ pub struct Changes {
     pub jobs: BTreeMap<JobId, Job>,
     pub attempts: BTreeMap<AttemptKey, Attempt>,
     pub executions: BTreeMap<ExecId, Execution>,
-    pub runners: BTreeMap<RunnerId, Runner>,
+    pub runners: BTreeMap<RunnerKey, Runner>,
     pub queues: BTreeMap<QueueId, Queue>,
     pub deliveries: BTreeMap<MessageId, Delivery>,
     pub webhooks: BTreeMap<WebhookKey, Webhook>,
+    pub tokens: BTreeMap<TokenId, Token>,
+    pub logs: BTreeMap<ExecId, Log>,
     pub appended: Appended,
 }
 
@@ -128,6 +130,9 @@ pub struct Appended {
     /// (needed, dependent).
     pub needs: Vec<(JobId, JobId)>,
     pub effects: Vec<EffectRow>,
+    pub log_chunks: Vec<LogChunk>,
+    /// Chunks that go, also of those that have just come.
+    pub log_trims: Vec<LogTrim>,
     pub transitions: Vec<Transition>,
 }
 
@@ -137,6 +142,8 @@ impl Appended {
         self.plans.extend(more.plans);
         self.needs.extend(more.needs);
         self.effects.extend(more.effects);
+        self.log_chunks.extend(more.log_chunks);
+        self.log_trims.extend(more.log_trims);
         self.transitions.extend(more.transitions);
     }
 }
@@ -152,6 +159,8 @@ pub struct Book {
     pub queues: Shelf<Queue>,
     pub deliveries: Shelf<Delivery>,
     pub webhooks: Shelf<Webhook>,
+    pub tokens: Shelf<Token>,
+    pub logs: Shelf<Log>,
     pub appended: Appended,
 
     pub tenant_names: BTreeMap<String, TenantId>,
@@ -198,6 +207,8 @@ impl Book {
         put_all(self, changes.queues);
         put_all(self, changes.deliveries);
         put_all(self, changes.webhooks);
+        put_all(self, changes.tokens);
+        put_all(self, changes.logs);
         self.appended.extend(changes.appended);
     }
 
@@ -213,6 +224,8 @@ impl Book {
             && self.queues.writes().next().is_none()
             && self.deliveries.writes().next().is_none()
             && self.webhooks.writes().next().is_none()
+            && self.tokens.writes().next().is_none()
+            && self.logs.writes().next().is_none()
     }
 }
 
@@ -242,8 +255,10 @@ kept! {
     Job, JobId, jobs, |it| it.id;
     Attempt, AttemptKey, attempts, |it| it.key;
     Execution, ExecId, executions, |it| it.id;
-    Runner, RunnerId, runners, |it| it.id.clone();
+    Runner, RunnerKey, runners, |it| it.key.clone();
     Queue, QueueId, queues, |it| it.id;
     Delivery, MessageId, deliveries, |it| it.id;
     Webhook, WebhookKey, webhooks, |it| it.key.clone();
+    Token, TokenId, tokens, |it| it.id;
+    Log, ExecId, logs, |it| it.execution;
 }

@@ -50,6 +50,8 @@ pub enum Hint {
     Release(JobId),
     /// A message waits to be delivered.
     Deliver,
+    /// More of the job's log can be read, or an execution of the job ended, so that no more of it comes.
+    Logged(JobId),
 }
 
 pub struct Draft<'a> {

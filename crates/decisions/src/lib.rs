@@ -17,11 +17,13 @@ pub mod draft;
 pub mod failures;
 pub mod jobs;
 pub mod leases;
+pub mod logs;
 pub mod policy;
 pub mod records;
 pub mod refusal;
 pub mod runs;
 pub mod tenants;
+pub mod tokens;
 
 use wire::Time;
 
@@ -64,8 +66,11 @@ macro_rules! commands {
 commands! {
     /// A tenant that wants nothing provisioned.
     EnsureTenant(tenants::EnsureTenant),
+    CreateTenant(tenants::CreateTenant),
     /// Subscribe to a tenant's events.
     PutWebhook(tenants::PutWebhook),
+    CreateToken(tokens::CreateToken),
+    RevokeToken(tokens::RevokeToken),
     CreateRun(runs::CreateRun),
     PlanAccepted(runs::PlanAccepted),
     PlanFailed(runs::PlanFailed),
@@ -86,6 +91,8 @@ commands! {
     Commit(leases::Commit),
     Complete(leases::Complete),
     CancelAck(leases::CancelAck),
+    /// More of what a job printed.
+    AppendLog(logs::AppendLog),
     /// One of a lease's deadlines may have passed.
     ExecutionDue(leases::ExecutionDue),
     ClaimDelivery(deliveries::ClaimDelivery),

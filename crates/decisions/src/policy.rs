@@ -27,6 +27,12 @@ pub struct Policy {
     pub delivery_backoff_max: Duration,
     pub jobs_per_run_max: usize,
     pub spec_bytes_max: usize,
+    /// Of each log the beginning, for good.
+    pub log_head_bytes_max: u64,
+    /// And the end, as far as it has come.
+    pub log_tail_bytes_max: u64,
+    /// What one message may add.
+    pub log_chunk_bytes_max: usize,
 }
 
 impl Default for Policy {
@@ -51,6 +57,9 @@ impl Default for Policy {
             delivery_backoff_max: Duration::from_secs(300),
             jobs_per_run_max: 10_000,
             spec_bytes_max: 256 * 1024,
+            log_head_bytes_max: 4 * 1024 * 1024,
+            log_tail_bytes_max: 4 * 1024 * 1024,
+            log_chunk_bytes_max: 256 * 1024,
         }
     }
 }

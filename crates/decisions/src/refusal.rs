@@ -16,6 +16,12 @@ pub enum Refusal {
     TenantNotFound,
     #[error("the tenant is {state}, not ready: wait until it is")]
     TenantNotReady { state: &'static str },
+    #[error("a tenant with this name exists: choose another name")]
+    TenantExists,
+    #[error("no such token: check the id")]
+    TokenNotFound,
+    #[error("the log goes on at offset {expected}: send what follows from there")]
+    LogOffset { expected: u64 },
     #[error("no such run: check the id")]
     RunNotFound,
     #[error("no such job: check the id")]
@@ -62,6 +68,9 @@ impl Refusal {
             Refusal::CancelNotRequested => "cancel_not_requested",
             Refusal::TenantNotFound => "tenant_not_found",
             Refusal::TenantNotReady { .. } => "tenant_not_ready",
+            Refusal::TenantExists => "tenant_exists",
+            Refusal::TokenNotFound => "token_not_found",
+            Refusal::LogOffset { .. } => "log_offset",
             Refusal::RunNotFound => "run_not_found",
             Refusal::JobNotFound => "job_not_found",
             Refusal::DeliveryNotFound => "delivery_not_found",

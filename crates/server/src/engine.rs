@@ -164,7 +164,7 @@ impl<S: Store> Shell<S> {
         let command = match hint {
             Hint::Sweep(run) => SweepRun { run }.into(),
             Hint::Release(job) => ReleaseDependents { job }.into(),
-            Hint::Ready(_) | Hint::Plan(_) | Hint::Deliver => return,
+            Hint::Ready(_) | Hint::Plan(_) | Hint::Deliver | Hint::Logged(_) => return,
         };
         let _ = self.perform.handle_command(command, None);
     }

@@ -1,6 +1,6 @@
-//! The one place that makes randomness: ids, lease secrets, jitter. All of it comes from the operating system.
+//! The one place that makes randomness: ids, lease secrets, tokens, jitter. All of it comes from the operating system.
 
-use wire::{ExecId, JobId, LeaseId, RunId, TenantId, Time};
+use wire::{ExecId, JobId, LeaseId, RunId, TenantId, Time, TokenId, TokenSecret};
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Mint;
@@ -25,6 +25,15 @@ impl Mint {
     /// 256 bits: whoever holds it may speak for the attempt.
     pub fn lease(self, execution: ExecId) -> LeaseId {
         LeaseId::minted(execution, random())
+    }
+
+    pub fn token(self, now: Time) -> TokenId {
+        TokenId::minted(now, random())
+    }
+
+    /// 256 bits: whoever holds it may do what the token allows.
+    pub fn token_secret(self, id: TokenId) -> TokenSecret {
+        TokenSecret::minted(id, random())
     }
 
     /// Between 0 and 1.

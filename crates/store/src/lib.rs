@@ -16,11 +16,14 @@ mod remembered;
 mod sqlite;
 
 use std::future::Future;
+use std::sync::Arc;
 
 use decisions::doctor::{JobFile, RunFile};
-use decisions::records::{Delivery, Event, Queue, Run, Tenant};
+use decisions::records::{
+    Delivery, Event, Execution, Job, Log, LogChunk, Queue, QueueId, Run, Runner, Tenant, Token,
+};
 use decisions::{Ask, Book};
-use wire::{ExecId, JobId, MessageId, RunId, Time};
+use wire::{ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time, TokenId};
 
 pub use error::{OpenError, StoreError};
 pub use memory::{Fault, Memory};
@@ -64,6 +67,9 @@ pub struct LogBounds {
     pub last_seq: i64,
 }
 
+/// The most chunks that one look into a log returns, however small they are.
+pub const LOG_CHUNKS_MAX: usize = 1_024;
+
 pub trait Store: Send + Sync + 'static {
     type Session: Send;
 
@@ -91,7 +97,71 @@ pub trait Store: Send + Sync + 'static {
     /// All queues there are: one per tenant and set of requirements.
     fn queues(&self) -> impl Future<Output = Result<Vec<Queue>, StoreError>> + Send;
 
+    /// The queues in which at least one attempt is ready, in order. Costs a step per such queue, not per attempt.
+    fn queues_ready(&self) -> impl Future<Output = Result<Vec<QueueId>, StoreError>> + Send;
+
     fn tenants(&self) -> impl Future<Output = Result<Vec<Tenant>, StoreError>> + Send;
+
+    fn tenant(&self, id: TenantId) -> impl Future<Output = Result<Option<Tenant>, StoreError>> + Send;
+
+    fn tenant_named(&self, name: &str) -> impl Future<Output = Result<Option<Tenant>, StoreError>> + Send;
+
+    /// Pages through all tenants in id order.
+    fn tenants_after(
+        &self,
+        after: Option<TenantId>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<Tenant>, StoreError>> + Send;
+
+    fn token(&self, id: TokenId) -> impl Future<Output = Result<Option<Token>, StoreError>> + Send;
+
+    /// Pages through a tenant's tokens, or those of no tenant, in id order; the revoked ones too.
+    fn tokens_of(
+        &self,
+        tenant: Option<TenantId>,
+        after: Option<TokenId>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<Token>, StoreError>> + Send;
+
+    /// Pages through a tenant's runners, or those that all tenants share, by name.
+    fn runners_of(
+        &self,
+        tenant: Option<TenantId>,
+        after: Option<RunnerId>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<Runner>, StoreError>> + Send;
+
+    /// Executions whose lease lives, by job and attempt, each with the tenant of its job.
+    fn executions_live(
+        &self,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<(Execution, TenantId)>, StoreError>> + Send;
+
+    /// Pages through a tenant's runs, the newest first.
+    fn runs_of(
+        &self,
+        tenant: TenantId,
+        before: Option<RunId>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<Run>, StoreError>> + Send;
+
+    /// A run's plan as stored, as JSON.
+    fn plan(&self, id: RunId) -> impl Future<Output = Result<Option<Arc<str>>, StoreError>> + Send;
+
+    /// Pages through a run's jobs in id order.
+    fn jobs_of_run(
+        &self,
+        run: RunId,
+        after: Option<JobId>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<Job>, StoreError>> + Send;
+
+    /// The job that a submitter of this tenant named so.
+    fn job_keyed(
+        &self,
+        tenant: TenantId,
+        key: &str,
+    ) -> impl Future<Output = Result<Option<JobId>, StoreError>> + Send;
 
     fn run(&self, id: RunId) -> impl Future<Output = Result<Option<Run>, StoreError>> + Send;
 
@@ -131,6 +201,27 @@ pub trait Store: Send + Sync + 'static {
         seq: i64,
         limit: usize,
     ) -> impl Future<Output = Result<Vec<Event>, StoreError>> + Send;
+
+    /// Looks at the next `scan_max` rows of the audit log, and returns those that are filed under something of this
+    /// tenant, with the number of the last row looked at: whoever goes on from there misses nothing.
+    fn events_scan(
+        &self,
+        tenant: TenantId,
+        after: i64,
+        scan_max: usize,
+    ) -> impl Future<Output = Result<(Vec<Event>, i64), StoreError>> + Send;
+
+    /// How far an execution's log has come. `None` until it has printed something.
+    fn log(&self, id: ExecId) -> impl Future<Output = Result<Option<Log>, StoreError>> + Send;
+
+    /// What is kept of a log from an offset on, in order. The first chunk may begin before `from`. One chunk at least, if
+    /// there is one, and after it no more than `bytes_max` bytes and [`LOG_CHUNKS_MAX`] chunks in all.
+    fn log_chunks(
+        &self,
+        id: ExecId,
+        from: u64,
+        bytes_max: usize,
+    ) -> impl Future<Output = Result<Vec<LogChunk>, StoreError>> + Send;
 
     fn log_bounds(&self) -> impl Future<Output = Result<LogBounds, StoreError>> + Send;
 

@@ -3,6 +3,8 @@
 //! It keeps the same constraints as the databases do, and protects what was read in the simplest way: each record has a
 //! version, and a save on an older one is a conflict.
 
+mod lists;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
 
@@ -10,12 +12,12 @@ use decisions::book::{Kept, Shelf};
 use decisions::doctor::{JobFile, RunFile};
 use decisions::policy::CHUNK;
 use decisions::records::{
-    Attempt, AttemptKey, Delivery, EffectRow, Event, Execution, Job, Queue, ReadyKey, Run, Runner, Tenant,
-    Transition, Webhook,
+    Attempt, AttemptKey, Delivery, EffectRow, Event, Execution, Job, Log, LogChunk, Queue, QueueId, ReadyKey,
+    Run, Runner, Tenant, Token, Transition, Webhook,
 };
 use decisions::{Ask, Book};
 use machines::delivery;
-use wire::{ExecId, JobId, MessageId, RunId, TenantId, Time};
+use wire::{ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time, TokenId};
 
 use crate::{Due, Loaded, LogBounds, Store, StoreError};
 
@@ -103,6 +105,8 @@ pub struct Seen {
     executions: BTreeMap<ExecId, u64>,
     runners: BTreeMap<<Runner as Kept>::Key, u64>,
     deliveries: BTreeMap<MessageId, u64>,
+    tokens: BTreeMap<TokenId, u64>,
+    logs: BTreeMap<ExecId, u64>,
 }
 
 #[derive(Debug, Default, Clone)]
@@ -116,6 +120,9 @@ struct Tables {
     queues: Table<Queue>,
     deliveries: Table<Delivery>,
     webhooks: Table<Webhook>,
+    tokens: Table<Token>,
+    logs: Table<Log>,
+    log_chunks: BTreeMap<(ExecId, u64), Arc<[u8]>>,
     by_job: BTreeSet<(JobId, ExecId)>,
     triggers: BTreeMap<(TenantId, String), RunId>,
     job_keys: BTreeMap<(TenantId, String), JobId>,
@@ -192,6 +199,74 @@ impl Store for Memory {
         Ok(self.tables().tenants.all().cloned().collect())
     }
 
+    async fn queues_ready(&self) -> Result<Vec<QueueId>, StoreError> {
+        Ok(self.tables().queues_ready())
+    }
+
+    async fn tenant(&self, id: TenantId) -> Result<Option<Tenant>, StoreError> {
+        Ok(self.tables().tenants.get(&id).cloned())
+    }
+
+    async fn tenant_named(&self, name: &str) -> Result<Option<Tenant>, StoreError> {
+        Ok(self.tables().tenant_named(name).cloned())
+    }
+
+    async fn tenants_after(&self, after: Option<TenantId>, limit: usize) -> Result<Vec<Tenant>, StoreError> {
+        Ok(self.tables().tenants_after(after, limit))
+    }
+
+    async fn token(&self, id: TokenId) -> Result<Option<Token>, StoreError> {
+        Ok(self.tables().tokens.get(&id).cloned())
+    }
+
+    async fn tokens_of(
+        &self,
+        tenant: Option<TenantId>,
+        after: Option<TokenId>,
+        limit: usize,
+    ) -> Result<Vec<Token>, StoreError> {
+        Ok(self.tables().tokens_of(tenant, after, limit))
+    }
+
+    async fn runners_of(
+        &self,
+        tenant: Option<TenantId>,
+        after: Option<RunnerId>,
+        limit: usize,
+    ) -> Result<Vec<Runner>, StoreError> {
+        Ok(self.tables().runners_of(tenant, after, limit))
+    }
+
+    async fn executions_live(&self, limit: usize) -> Result<Vec<(Execution, TenantId)>, StoreError> {
+        Ok(self.tables().executions_live(limit))
+    }
+
+    async fn runs_of(
+        &self,
+        tenant: TenantId,
+        before: Option<RunId>,
+        limit: usize,
+    ) -> Result<Vec<Run>, StoreError> {
+        Ok(self.tables().runs_of(tenant, before, limit))
+    }
+
+    async fn plan(&self, id: RunId) -> Result<Option<Arc<str>>, StoreError> {
+        Ok(self.tables().plans.get(&id).cloned())
+    }
+
+    async fn jobs_of_run(
+        &self,
+        run: RunId,
+        after: Option<JobId>,
+        limit: usize,
+    ) -> Result<Vec<Job>, StoreError> {
+        Ok(self.tables().jobs_of_run(run, after, limit))
+    }
+
+    async fn job_keyed(&self, tenant: TenantId, key: &str) -> Result<Option<JobId>, StoreError> {
+        Ok(self.tables().job_keys.get(&(tenant, key.to_owned())).copied())
+    }
+
     async fn run(&self, id: RunId) -> Result<Option<Run>, StoreError> {
         Ok(self.tables().runs.get(&id).cloned())
     }
@@ -242,6 +317,23 @@ impl Store for Memory {
             .collect())
     }
 
+    async fn events_scan(
+        &self,
+        tenant: TenantId,
+        after: i64,
+        scan_max: usize,
+    ) -> Result<(Vec<Event>, i64), StoreError> {
+        Ok(self.tables().events_scan(tenant, after, scan_max))
+    }
+
+    async fn log(&self, id: ExecId) -> Result<Option<Log>, StoreError> {
+        Ok(self.tables().logs.get(&id).copied())
+    }
+
+    async fn log_chunks(&self, id: ExecId, from: u64, bytes_max: usize) -> Result<Vec<LogChunk>, StoreError> {
+        Ok(self.tables().log_chunks(id, from, bytes_max))
+    }
+
     async fn log_bounds(&self) -> Result<LogBounds, StoreError> {
         let rows = self.tables().events.len() as i64;
         Ok(LogBounds { rows, last_seq: rows })
@@ -284,7 +376,9 @@ impl Loader<'_> {
             }
             Ask::Family(id) => self.family(*id),
             Ask::Execution(id) => self.execution(*id),
-            Ask::Runner(id) => tables.runners.bring(id, &mut self.book.runners, &mut self.seen.runners),
+            Ask::Runner(key) => tables.runners.bring(key, &mut self.book.runners, &mut self.seen.runners),
+            Ask::Token(id) => tables.tokens.bring(id, &mut self.book.tokens, &mut self.seen.tokens),
+            Ask::Log(id) => tables.logs.bring(id, &mut self.book.logs, &mut self.seen.logs),
             Ask::Trigger(tenant, key) => {
                 if let Some(id) = tables.triggers.get(&(*tenant, key.clone())) {
                     self.book.triggers.insert((*tenant, key.clone()), *id);
@@ -335,7 +429,9 @@ impl Loader<'_> {
         let Some(execution) = self.tables.executions.get(&id) else { return };
         self.bring_execution(id);
         self.tables.attempts.bring(&execution.attempt, &mut self.book.attempts, &mut self.seen.attempts);
-        self.tables.runners.bring(&execution.runner, &mut self.book.runners, &mut self.seen.runners);
+        if let Some(key) = self.tables.runner_key(execution) {
+            self.tables.runners.bring(&key, &mut self.book.runners, &mut self.seen.runners);
+        }
         self.family(execution.job());
     }
 
@@ -395,7 +491,9 @@ impl Tables {
         self.attempts.check(&book.attempts, &seen.attempts)?;
         self.executions.check(&book.executions, &seen.executions)?;
         self.runners.check(&book.runners, &seen.runners)?;
-        self.deliveries.check(&book.deliveries, &seen.deliveries)
+        self.deliveries.check(&book.deliveries, &seen.deliveries)?;
+        self.tokens.check(&book.tokens, &seen.tokens)?;
+        self.logs.check(&book.logs, &seen.logs)
     }
 
     fn write(&mut self, book: &Book) {
@@ -423,10 +521,16 @@ impl Tables {
         self.queues.write(&book.queues);
         self.deliveries.write(&book.deliveries);
         self.webhooks.write(&book.webhooks);
+        self.tokens.write(&book.tokens);
+        self.logs.write(&book.logs);
         self.specs.extend(book.appended.specs.iter().cloned());
         self.plans.extend(book.appended.plans.iter().cloned());
         self.needs.extend(book.appended.needs.iter().copied());
         self.effects.extend(book.appended.effects.iter().cloned());
+        for chunk in &book.appended.log_chunks {
+            self.log_chunks.insert((chunk.execution, chunk.offset), chunk.bytes.clone());
+        }
+        book.appended.log_trims.iter().for_each(|trim| self.trim(trim));
         for transition in &book.appended.transitions {
             self.log(transition);
         }

@@ -145,6 +145,10 @@ typed_id!(
     /// An outbox message.
     MessageId, "msg", "a message"
 );
+typed_id!(
+    /// An access token. It is in the token's own text, finds the record, and is no secret.
+    TokenId, "tok", "a token"
+);
 
 fn uuid_v7(now: Time, random: [u8; 10]) -> u128 {
     let millis = u64::try_from(now.as_micros() / 1_000).unwrap_or(0);

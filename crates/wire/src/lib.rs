@@ -3,16 +3,18 @@
 //! Fields are named exactly as the protocol names them. Unknown fields are tolerated, so that a newer peer may say
 //! more; missing or ill-typed ones are refused with the field's name ([`decode`]).
 //!
-//! Never: decides anything, reads the clock, makes a random number, prints a lease id.
+//! Never: decides anything, reads the clock, makes a random number, prints a lease id or a token.
 
 pub mod ids;
 pub mod runner;
 pub mod secret;
 pub mod time;
+pub mod token;
 
 mod decode;
 
 pub use decode::{BadMessage, decode};
-pub use ids::{ExecId, JobId, MessageId, RunId, RunnerId, TenantId};
+pub use ids::{ExecId, JobId, MessageId, RunId, RunnerId, TenantId, TokenId};
 pub use secret::{CancelToken, LeaseHash, LeaseId, LeaseKey};
 pub use time::Time;
+pub use token::{TokenHash, TokenKey, TokenSecret};

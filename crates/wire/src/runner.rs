@@ -128,6 +128,22 @@ pub struct JobSpec {
     pub artifacts: Vec<ArtifactSpec>,
     #[serde(default)]
     pub caches: Vec<CacheSpec>,
+    /// What to check out before the first step; without it the job starts in an empty folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkout: Option<Checkout>,
+    /// Whether the steps may use the network; left out, the runner's own setting decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<bool>,
+}
+
+/// The sources of a run, as its trigger named them. A commit goes before a ref.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checkout {
+    pub repository: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub r#ref: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -70,27 +70,47 @@ pub struct LeaseKey {
     pub hash: LeaseHash,
 }
 
-/// SHA-256 of a lease id: enough to recognise it, useless to speak with.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LeaseHash([u8; 32]);
+/// SHA-256 of a secret: enough to recognise it, useless to speak with. Compared in constant time, so that how long a no
+/// takes says nothing.
+macro_rules! secret_hash {
+    ($(#[doc = $about:literal])+ $name:ident) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Copy)]
+        pub struct $name([u8; 32]);
 
-impl LeaseHash {
-    pub fn from_bytes(bytes: [u8; 32]) -> LeaseHash {
-        LeaseHash(bytes)
-    }
+        impl $name {
+            pub fn from_bytes(bytes: [u8; 32]) -> $name {
+                $name(bytes)
+            }
 
-    pub fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
-    }
+            pub fn as_bytes(&self) -> &[u8; 32] {
+                &self.0
+            }
+        }
+
+        impl PartialEq for $name {
+            fn eq(&self, other: &$name) -> bool {
+                subtle::ConstantTimeEq::ct_eq(&self.0[..], &other.0[..]).into()
+            }
+        }
+
+        impl Eq for $name {}
+
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, "{}({}…)", stringify!($name), $crate::secret::hex(&self.0[..4]))
+            }
+        }
+    };
 }
+pub(crate) use secret_hash;
 
-impl fmt::Debug for LeaseHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "LeaseHash({}…)", hex(&self.0[..4]))
-    }
-}
+secret_hash!(
+    /// SHA-256 of a lease id.
+    LeaseHash
+);
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     use fmt::Write;
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");

@@ -25,7 +25,16 @@ const ROOMS: &[Room] = &[
     },
     Room {
         folder: "wire",
-        may: May::Only(&["serde", "serde_json", "serde_path_to_error", "jiff", "sha2", "uuid", "thiserror"]),
+        may: May::Only(&[
+            "serde",
+            "serde_json",
+            "serde_path_to_error",
+            "jiff",
+            "sha2",
+            "subtle",
+            "uuid",
+            "thiserror",
+        ]),
         reason: "what crosses a process is plain data: no runtime, no randomness, no machine",
     },
     Room {

@@ -76,7 +76,8 @@ impl<S: Store> Caller<S> {
         let lease = Mint.lease(execution);
         let key = lease.key();
         let wanted = Wanted::Any(vec![self.queue]);
-        let command = Lease { runner: self.runner.clone(), wanted, execution, lease };
+        let runner = self.runner.clone();
+        let command = Lease { runner, tenant: None, capabilities: Vec::new(), wanted, execution, lease };
         match self.engine.perform(command).await? {
             Answer::Granted(_) => Ok(key),
             other => bail!("a job was submitted, but the lease answered {other:?}"),

@@ -60,7 +60,17 @@ fn finished_job(file: &Path) -> (JobId, ExecId) {
         let lease = Mint.lease(execution);
         let key = lease.key();
         let wanted = Wanted::Any(vec![Queue::for_requirements(tenant, &[]).id]);
-        engine.perform(Lease { runner: runner.clone(), wanted, execution, lease }).await.unwrap();
+        engine
+            .perform(Lease {
+                runner: runner.clone(),
+                tenant: None,
+                capabilities: vec![],
+                wanted,
+                execution,
+                lease,
+            })
+            .await
+            .unwrap();
         engine.perform(Ack { lease: key, runner: runner.clone() }).await.unwrap();
         let complete = Complete {
             lease: key,

@@ -6,7 +6,7 @@ use wire::JobId;
 use crate::Draft;
 use crate::draft::Hint;
 use crate::jobs::attempt_over;
-use crate::leases::finish_committed;
+use crate::leases::{finish_committed, put_ended};
 use crate::records::{Attempt, AttemptKey, Execution, Job};
 
 /// How long a runner at work gets.
@@ -114,9 +114,7 @@ fn revoke(draft: &mut Draft<'_>, attempt: &Attempt, cause: &'static str) {
     let mut execution = live_execution(draft, attempt);
     draft.advance(&mut execution, lease::Event::Revoke, cause);
     draft.advance(&mut execution, execution::Event::Abort, cause);
-    execution.due_at = None;
-    execution.finished_at = Some(draft.now);
-    draft.put(execution);
+    put_ended(draft, execution);
 }
 
 fn end_canceled(draft: &mut Draft<'_>, mut attempt: Attempt, by_run: bool, cause: &'static str) {

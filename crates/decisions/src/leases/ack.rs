@@ -3,6 +3,7 @@
 use machines::{attempt, execution, lease};
 use wire::{LeaseKey, RunnerId};
 
+use crate::leases::ack_window::runner_of;
 use crate::leases::fence::{execution_of, family_of, require_live};
 use crate::records::{Execution, Job, Runner};
 use crate::{Answer, Ask, Decide, Draft, Refusal};
@@ -15,7 +16,7 @@ pub struct Ack {
 
 impl Decide for Ack {
     fn asks(&self, asks: &mut Vec<Ask>) {
-        asks.extend([Ask::Execution(self.lease.execution), Ask::Runner(self.runner.clone())]);
+        asks.push(Ask::Execution(self.lease.execution));
     }
 
     fn decide(&self, draft: &mut Draft<'_>) -> Result<Answer, Refusal> {
@@ -33,9 +34,9 @@ impl Decide for Ack {
         let mut attempt = family.attempt;
         draft.advance(&mut attempt, attempt::Event::Ack, "AckLease");
         attempt.updated_at = draft.now;
+        self.forgive(draft, &execution);
         draft.put(execution);
         draft.put(attempt);
-        self.forgive(draft);
         Ok(Answer::Acked { lease_ttl })
     }
 }
@@ -53,9 +54,8 @@ impl Ack {
     }
 
     /// A kept word ends the row of missed ones.
-    fn forgive(&self, draft: &mut Draft<'_>) {
-        let runner: Option<&Runner> = draft.get(&self.runner);
-        if let Some(runner) = runner.filter(|runner| runner.acks_missed > 0).cloned() {
+    fn forgive(&self, draft: &mut Draft<'_>, execution: &Execution) {
+        if let Some(runner) = runner_of(draft, execution).filter(|runner| runner.acks_missed > 0).cloned() {
             draft.put(Runner { acks_missed: 0, last_seen_at: draft.now, ..runner });
         }
     }

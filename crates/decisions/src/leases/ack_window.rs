@@ -5,6 +5,7 @@ use machines::{attempt, execution, lease};
 use crate::Draft;
 use crate::draft::Hint;
 use crate::jobs::project;
+use crate::leases::ended::put_ended;
 use crate::records::{Attempt, Execution, Job, Runner};
 
 const CAUSE: &str = "no AckLease in time";
@@ -12,10 +13,8 @@ const CAUSE: &str = "no AckLease in time";
 pub fn close(draft: &mut Draft<'_>, mut execution: Execution, mut attempt: Attempt) {
     draft.advance(&mut execution, lease::Event::Revoke, CAUSE);
     draft.advance(&mut execution, execution::Event::Abort, CAUSE);
-    execution.due_at = None;
-    execution.finished_at = Some(draft.now);
     count_miss(draft, &execution);
-    draft.put(execution);
+    put_ended(draft, execution);
     draft.advance(&mut attempt, attempt::Event::LoseLease, CAUSE);
     back_in_queue(draft, attempt);
 }
@@ -30,9 +29,15 @@ pub fn back_in_queue(draft: &mut Draft<'_>, mut attempt: Attempt) {
     draft.put(job);
 }
 
+/// The runner that holds the lease. Its record was loaded with the execution's family.
+pub fn runner_of<'d>(draft: &'d Draft<'_>, execution: &Execution) -> Option<&'d Runner> {
+    let job: &Job = draft.book().jobs.peek(&execution.job()).expect("a family is loaded whole");
+    draft.get(&execution.runner_key(job.tenant))
+}
+
 /// Three in a row and the runner gets no leases for a while.
 fn count_miss(draft: &mut Draft<'_>, execution: &Execution) {
-    let Some(mut runner) = draft.get::<Runner>(&execution.runner).cloned() else { return };
+    let Some(mut runner) = runner_of(draft, execution).cloned() else { return };
     runner.acks_missed += 1;
     if runner.acks_missed >= draft.policy.acks_missed_max {
         runner.acks_missed = 0;

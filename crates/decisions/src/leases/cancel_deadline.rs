@@ -4,6 +4,7 @@ use machines::{attempt, execution, lease};
 
 use crate::Draft;
 use crate::jobs::attempt_over;
+use crate::leases::ended::put_ended;
 use crate::records::{Attempt, Execution, Run};
 
 const CAUSE: &str = "no CancelAck before the deadline; forced";
@@ -25,10 +26,8 @@ pub fn end(
     }
     draft.advance(&mut execution, event, cause);
     draft.advance(&mut execution, execution::Event::Abort, cause);
-    execution.due_at = None;
-    execution.finished_at = Some(draft.now);
     let by_run = execution.run.and_then(|run| draft.get::<Run>(&run)).is_some_and(Run::is_stopping);
-    draft.put(execution);
+    put_ended(draft, execution);
     draft.advance(&mut attempt, attempt::Event::FinishCancel, cause);
     attempt_over(draft, attempt, None, by_run);
 }

@@ -7,6 +7,7 @@ use wire::{LeaseKey, RunnerId};
 
 use crate::failures::classify;
 use crate::jobs::attempt_over;
+use crate::leases::ended::put_ended;
 use crate::leases::fence::{execution_of, family_of, require_active};
 use crate::leases::recovery::{finish_committed, walk_to_uploading};
 use crate::policy::{TEXT_BYTES_MAX, shortened};
@@ -71,9 +72,7 @@ impl Complete {
         let verdict = classify(self.exit_code, &self.summary);
         draft.advance(&mut execution, lease::Event::Complete, "Complete");
         draft.advance(&mut execution, execution::Event::Abort, "Complete");
-        execution.due_at = None;
-        execution.finished_at = Some(draft.now);
-        draft.put(execution);
+        put_ended(draft, execution);
         walk_to_uploading(draft, &mut attempt, "Complete");
         draft.advance(&mut attempt, attempt::Event::Fail, verdict.because.clone());
         attempt_over(draft, attempt, Some(verdict), false);
@@ -92,9 +91,7 @@ pub fn acknowledge_cancel(
     }
     draft.advance(&mut execution, lease::Event::CancelAck, "the runner has stopped");
     draft.advance(&mut execution, execution::Event::Abort, "the runner has stopped");
-    execution.due_at = None;
-    execution.finished_at = Some(draft.now);
-    draft.put(execution);
+    put_ended(draft, execution);
     draft.advance(&mut attempt, attempt::Event::FinishCancel, "the runner has stopped");
     attempt_over(draft, attempt, None, by_run);
 }

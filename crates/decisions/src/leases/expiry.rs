@@ -8,6 +8,7 @@ use crate::failures::{FailureClass, Verdict};
 use crate::jobs::attempt_over;
 use crate::leases::ack_window::back_in_queue;
 use crate::leases::cancel_deadline;
+use crate::leases::ended::put_ended;
 use crate::leases::fence::family_of;
 use crate::records::{Attempt, Execution, Job};
 
@@ -19,9 +20,7 @@ pub fn expire(draft: &mut Draft<'_>, mut execution: Execution, mut attempt: Atte
     }
     draft.advance(&mut execution, lease::Event::Expire, CAUSE);
     draft.advance(&mut execution, execution::Event::Abort, CAUSE);
-    execution.due_at = None;
-    execution.finished_at = Some(draft.now);
-    draft.put(execution);
+    put_ended(draft, execution);
     attempt.lost_leases += 1;
     let effect_once = draft.get::<Job>(&attempt.key.job).is_some_and(|job| job.effect_once);
     let verdict = if effect_once {

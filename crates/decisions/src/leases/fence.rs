@@ -9,12 +9,18 @@ use crate::{Draft, Refusal};
 
 /// The execution under a lease, for the runner it was granted to. Anyone else's message is as good as unknown.
 pub fn execution_of(draft: &Draft<'_>, lease: LeaseKey, runner: &RunnerId) -> Result<Execution, Refusal> {
-    let execution: Option<&Execution> = draft.get(&lease.execution);
-    let execution = execution.ok_or(stale(StaleReason::LeaseUnknown))?;
-    if execution.lease_hash != lease.hash || execution.runner != *runner {
+    let execution = granted_under(draft, lease)?;
+    if execution.runner != *runner {
         return Err(stale(StaleReason::LeaseUnknown)); // a capability belongs to whom it was given
     }
-    Ok(execution.clone())
+    Ok(execution)
+}
+
+/// The execution under a lease, whoever holds the secret: for what does not move the attempt.
+pub fn granted_under(draft: &Draft<'_>, lease: LeaseKey) -> Result<Execution, Refusal> {
+    let execution: Option<&Execution> = draft.get(&lease.execution);
+    let execution = execution.filter(|execution| execution.lease_hash == lease.hash);
+    execution.cloned().ok_or(stale(StaleReason::LeaseUnknown))
 }
 
 /// Only a live lease that has not run out may speak; late is late, even before a tick marks it.

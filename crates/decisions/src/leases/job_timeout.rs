@@ -6,6 +6,7 @@ use crate::Draft;
 use crate::failures::{FailureClass, Verdict};
 use crate::jobs::attempt_over;
 use crate::leases::cancel_deadline;
+use crate::leases::ended::put_ended;
 use crate::leases::fence::family_of;
 use crate::records::{Attempt, Execution, Job};
 
@@ -17,9 +18,7 @@ pub fn time_out(draft: &mut Draft<'_>, mut execution: Execution, mut attempt: At
     }
     draft.advance(&mut execution, lease::Event::Revoke, CAUSE);
     draft.advance(&mut execution, execution::Event::Abort, CAUSE);
-    execution.due_at = None;
-    execution.finished_at = Some(draft.now);
-    draft.put(execution);
+    put_ended(draft, execution);
     draft.advance(&mut attempt, attempt::Event::TimeOut, CAUSE);
     let effect_once = draft.get::<Job>(&attempt.key.job).is_some_and(|job| job.effect_once);
     let verdict = if effect_once {

@@ -5,6 +5,7 @@ use machines::{attempt, execution, lease};
 
 use crate::Draft;
 use crate::jobs::attempt_over;
+use crate::leases::ended::put_ended;
 use crate::records::{Attempt, Execution};
 
 /// The runner was lost, or ran out of time, between its commit and its completion.
@@ -29,9 +30,7 @@ pub fn finish_committed(
 ) {
     draft.advance(&mut execution, execution::Event::Finish, cause);
     draft.advance(&mut execution, event, cause);
-    execution.due_at = None;
-    execution.finished_at = Some(draft.now);
-    draft.put(execution);
+    put_ended(draft, execution);
     walk_to_uploading(draft, &mut attempt, cause);
     draft.advance(&mut attempt, attempt::Event::Succeed, cause);
     attempt_over(draft, attempt, None, false);

@@ -2,10 +2,11 @@
 
 use machines::{execution, lease};
 use wire::runner::CompleteStatus;
-use wire::{ExecId, JobId, LeaseHash, RunId, RunnerId, Time};
+use wire::{ExecId, JobId, LeaseHash, RunId, RunnerId, TenantId, Time};
 
 use crate::draft::Stated;
 use crate::records::attempt::AttemptKey;
+use crate::records::runner::RunnerKey;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Execution {
@@ -15,6 +16,8 @@ pub struct Execution {
     /// Rises with every lease of the job.
     pub token: u32,
     pub runner: RunnerId,
+    /// The runner serves all tenants; otherwise it is one of the job's tenant.
+    pub runner_shared: bool,
     pub lease_hash: LeaseHash,
     pub lease: Stated<lease::State>,
     pub status: Stated<execution::State>,
@@ -45,6 +48,11 @@ pub struct Outcome {
 impl Execution {
     pub fn job(&self) -> JobId {
         self.attempt.job
+    }
+
+    /// The runner it was granted to, given the tenant of its job.
+    pub fn runner_key(&self, tenant: TenantId) -> RunnerKey {
+        RunnerKey { tenant: (!self.runner_shared).then_some(tenant), id: self.runner.clone() }
     }
 
     /// The nearest moment at which something happens to this lease by itself.

@@ -1,15 +1,37 @@
 //! Tenant: who everything belongs to.
 
 use machines::tenant;
+use sha2::{Digest, Sha256};
 use wire::{TenantId, Time};
 
 use crate::draft::Stated;
+
+/// A configuration that wants nothing provisioned.
+pub const CONFIG_EMPTY: &str = "{}";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tenant {
     pub id: TenantId,
     pub name: String,
     pub state: Stated<tenant::State>,
+    /// Why it is where it is, in words; empty when there is nothing to say.
+    pub status_message: String,
+    /// What its owner asked for, as canonical JSON: sorted keys, no spaces.
+    pub desired_config: String,
+    /// Rises with every change that its owner can see.
+    pub version: i64,
     pub created_at: Time,
     pub updated_at: Time,
+}
+
+impl Tenant {
+    /// SHA-256 of the configuration, in hexadecimal: the same configuration, the same hash.
+    pub fn config_hash(&self) -> String {
+        use std::fmt::Write;
+        let digest = Sha256::digest(self.desired_config.as_bytes());
+        digest.iter().fold(String::with_capacity(64), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}"); // a String takes everything
+            text
+        })
+    }
 }

@@ -5,6 +5,7 @@ use wire::TenantId;
 
 use crate::draft::Stated;
 use crate::records::Tenant;
+use crate::records::tenant::CONFIG_EMPTY;
 use crate::{Answer, Ask, Decide, Draft, Refusal};
 
 #[derive(Debug, Clone)]
@@ -24,25 +25,33 @@ impl Decide for EnsureTenant {
         if let Some(id) = draft.book().tenant_names.get(&self.name) {
             return Ok(Answer::TenantReady(*id));
         }
-        let label = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        if !(1..=NAME_LENGTH_MAX).contains(&self.name.len()) || !self.name.bytes().all(label) {
-            let problem =
-                format!("a tenant's name has 1 to {NAME_LENGTH_MAX} of the characters a-z, 0-9 and -");
-            return Err(Refusal::InvalidInput { field: "name", problem });
-        }
-        let mut tenant = Tenant {
-            id: self.id,
-            name: self.name.clone(),
-            state: Stated::initial(),
-            created_at: draft.now,
-            updated_at: draft.now,
-        };
-        draft.born(&tenant, "asked for");
-        draft.advance(&mut tenant, tenant::Event::Provision, "nothing to provision");
-        draft.advance(&mut tenant, tenant::Event::Finish, "nothing to provision");
-        draft.put(tenant);
+        make_ready(draft, self.id, &self.name)?;
         Ok(Answer::TenantReady(self.id))
     }
+}
+
+/// A new tenant that wants nothing provisioned is ready at once.
+pub fn make_ready(draft: &mut Draft<'_>, id: TenantId, name: &str) -> Result<(), Refusal> {
+    let label = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    if !(1..=NAME_LENGTH_MAX).contains(&name.len()) || !name.bytes().all(label) {
+        let problem = format!("a tenant's name has 1 to {NAME_LENGTH_MAX} of the characters a-z, 0-9 and -");
+        return Err(Refusal::InvalidInput { field: "name", problem });
+    }
+    let mut tenant = Tenant {
+        id,
+        name: name.into(),
+        state: Stated::initial(),
+        status_message: String::new(),
+        desired_config: CONFIG_EMPTY.into(),
+        version: 1,
+        created_at: draft.now,
+        updated_at: draft.now,
+    };
+    draft.born(&tenant, "asked for");
+    draft.advance(&mut tenant, tenant::Event::Provision, "nothing to provision");
+    draft.advance(&mut tenant, tenant::Event::Finish, "nothing to provision");
+    draft.put(tenant);
+    Ok(())
 }
 
 /// Work is taken only for a tenant that is ready.

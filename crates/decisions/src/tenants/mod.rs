@@ -1,7 +1,9 @@
 //! Tenants, as far as nothing is provisioned for them; and who is told about them.
 
+mod create;
 mod ensure;
 mod webhook;
 
+pub use create::CreateTenant;
 pub use ensure::{EnsureTenant, require_ready};
 pub use webhook::{News, PutWebhook, send, tell};

@@ -25,6 +25,12 @@ impl<S: Store> World<S> {
         let first = words.at(0)?;
         Ok(match answer {
             Answer::TenantReady(_) => "ready".into(),
+            Answer::TenantCreated { existing, .. } => if existing { "existing" } else { "created" }.into(),
+            Answer::TokenCreated => "created".into(),
+            Answer::TokenRevoked => "revoked".into(),
+            Answer::LogAppended { offset, truncated } => {
+                format!("{offset}{}", if truncated { " truncated" } else { "" })
+            }
             Answer::RunCreated { run, existing } => {
                 self.names.insert(first.into(), Named::Run(run));
                 self.learn_jobs(first, run).await;
@@ -108,6 +114,7 @@ fn detail(refusal: &Refusal) -> String {
         | Refusal::RunNotOver { state }
         | Refusal::JobOver { state }
         | Refusal::DeliveryNotDead { state } => state.to_string(),
+        Refusal::LogOffset { expected } => expected.to_string(),
         Refusal::InvalidInput { field, .. } => field.to_string(),
         Refusal::JobNotRetryable { problem } => problem.to_string(),
         Refusal::PlanInvalid { problem } => problem.clone(),
@@ -115,6 +122,8 @@ fn detail(refusal: &Refusal) -> String {
         | Refusal::CancelRequested
         | Refusal::CancelNotRequested
         | Refusal::TenantNotFound
+        | Refusal::TenantExists
+        | Refusal::TokenNotFound
         | Refusal::RunNotFound
         | Refusal::JobNotFound
         | Refusal::DeliveryNotFound

@@ -95,6 +95,8 @@ async fn successor_with_a_smaller_id<S: Store>(store: Arc<S>) {
     let lost = world.lease_named("L1").unwrap().execution;
     let successor = Lease {
         runner: RunnerId::parse("b").unwrap(),
+        tenant: None,
+        capabilities: vec![],
         wanted: Wanted::Job(world.job_named("J").unwrap()),
         execution: ExecId::FIRST,
         lease: LeaseId::minted(ExecId::FIRST, world.random()),

@@ -260,6 +260,8 @@ fn a_round_of_ticks_performs_what_is_due() {
         let execution = Mint.execution(engine.clock().now());
         let lease = Lease {
             runner: RunnerId::parse("a").unwrap(),
+            tenant: None,
+            capabilities: vec![],
             wanted: Wanted::Any(vec![Queue::for_requirements(TENANT, &[]).id]),
             execution,
             lease: Mint.lease(execution),

@@ -49,6 +49,19 @@ cases! { Refusal:
         0s   webhook ci x tenant=other    -> refused tenant_not_found
         0s   submit J tenant=other        -> refused tenant_not_found
     ";
+    TenantExists, "tenant_exists", "
+        0s   create-tenant one            -> created
+        0s   create-tenant one            -> refused tenant_exists
+    ";
+    TokenNotFound, "token_not_found", "
+        0s   revoke T                     -> refused token_not_found
+    ";
+    LogOffset, "log_offset", "
+        0s   submit J
+        0s   grant L a
+        0s   ack L
+        0s   log L 1 hello                -> refused log_offset 0
+    ";
     TenantNotReady, "tenant_not_ready", "
         0s   run R
         0s   set-tenant deleting

@@ -138,7 +138,12 @@ async fn leased(engine: &Engine<Postgres>, runner: &str, wanted: Wanted) -> Opti
     let execution = Mint.execution(engine.clock().now());
     let lease = Mint.lease(execution);
     let key = lease.key();
-    let job = match must(engine, Lease { runner: runner.clone(), wanted, execution, lease }).await {
+    let job = match must(
+        engine,
+        Lease { runner: runner.clone(), tenant: None, capabilities: vec![], wanted, execution, lease },
+    )
+    .await
+    {
         Answer::Granted(granted) => granted.job,
         Answer::NoWork { .. } => return None,
         other => panic!("{other:?}"),
@@ -291,6 +296,8 @@ fn two_servers_that_rescue_the_same_leases_rescue_each_once() {
             let execution = Mint.execution(servers.a.clock().now());
             let lease = Lease {
                 runner: RunnerId::parse(&format!("r{number}")).unwrap(),
+                tenant: None,
+                capabilities: vec![],
                 wanted: Wanted::Job(*job),
                 execution,
                 lease: Mint.lease(execution),

@@ -4,20 +4,22 @@ use decisions::Command;
 use decisions::deliveries::{ClaimDelivery, DeliveryDelivered, DeliveryDue, DeliveryFailed, RedriveDelivery};
 use decisions::jobs::{CancelJob, ReleaseDependents, RetryJob, SubmitJob};
 use decisions::leases::{Ack, CancelAck, Commit, Complete, ExecutionDue, Heartbeat, Lease, Wanted};
-use decisions::records::PlanJob;
+use decisions::logs::AppendLog;
+use decisions::records::{PlanJob, TokenKind};
 use decisions::runs::{
     CancelRun, CreateRun, PlanAccepted, PlanFailed, RerunRun, RunDue, RunOrigin, SweepRun,
 };
-use decisions::tenants::{EnsureTenant, PutWebhook};
+use decisions::tenants::{CreateTenant, EnsureTenant, PutWebhook};
+use decisions::tokens::{CreateToken, RevokeToken, TokenScope};
 use serde_json::json;
 use serde_json::value::to_raw_value;
 use store::Store;
 use wire::runner::{CompleteStatus, Effect, Phase};
-use wire::{ExecId, JobId, LeaseId, MessageId, RunId, RunnerId, TenantId};
+use wire::{ExecId, JobId, LeaseId, MessageId, RunId, RunnerId, TenantId, TokenId, TokenSecret};
 
 use crate::plans::plan_jobs;
 use crate::words::Words;
-use crate::world::{LeaseName, Named, World};
+use crate::world::{BEGIN, LeaseName, Named, World};
 
 type Said<T> = Result<T, String>;
 
@@ -28,6 +30,16 @@ impl<S: Store> World<S> {
             "tenant" => {
                 EnsureTenant { id: TenantId::minted(self.now, self.random()), name: words.at(0)?.into() }
                     .into()
+            }
+            "create-tenant" => CreateTenant {
+                id: TenantId::minted(self.now, self.random()),
+                name: words.at(0)?.into(),
+                desired_config: words.option("config").unwrap_or("{}").into(),
+            }
+            .into(),
+            "token" => self.token(words)?.into(),
+            "revoke" => {
+                RevokeToken { id: self.token_named(words.at(0)?), scope: self.scope_of(words) }.into()
             }
             "submit" => self.submit(words)?.into(),
             "create" => self.create_run(words, None)?.into(),
@@ -41,7 +53,9 @@ impl<S: Store> World<S> {
             "cancel" => self.cancel(words)?,
             "retry" => RetryJob { tenant: self.tenant_of(words), job: self.job_named(words.at(0)?)? }.into(),
             "grant" => self.grant(words).await?.into(),
-            "ack" | "heartbeat" | "commit" | "complete" | "cancel-ack" => self.runner_says(verb, words)?,
+            "ack" | "heartbeat" | "commit" | "complete" | "cancel-ack" | "log" => {
+                self.runner_says(verb, words)?
+            }
             "webhook" => PutWebhook {
                 tenant: self.tenant_of(words),
                 name: words.at(0)?.into(),
@@ -55,6 +69,35 @@ impl<S: Store> World<S> {
             "release" => ReleaseDependents { job: self.job_named(words.at(0)?)? }.into(),
             unknown => return Err(format!("there is no step `{unknown}`")),
         })
+    }
+
+    /// `token NAME admin|tenant|runner [scope=own|other]`
+    fn token(&mut self, words: &Words<'_>) -> Said<CreateToken> {
+        let (id, kind) = (self.token_named(words.at(0)?), words.at(1)?);
+        let tenant = match self.scope_of(words) {
+            TokenScope::Any | TokenScope::Shared => None,
+            TokenScope::Tenant(tenant) => Some(tenant),
+        };
+        Ok(CreateToken {
+            id,
+            hash: TokenSecret::minted(id, [words.number("secret")?.unwrap_or(7); 32]).hash(),
+            kind: TokenKind::parse(kind).ok_or(format!("`{kind}` is no kind of token"))?,
+            tenant,
+            name: words.option("called").unwrap_or("ci").into(),
+        })
+    }
+
+    pub fn token_named(&self, name: &str) -> TokenId {
+        TokenId::derived(BEGIN, &self.tenant.to_string(), name)
+    }
+
+    fn scope_of(&self, words: &Words<'_>) -> TokenScope {
+        match words.option("scope") {
+            None => TokenScope::Any,
+            Some("shared") => TokenScope::Shared,
+            Some("own") => TokenScope::Tenant(self.tenant),
+            Some(_) => TokenScope::Tenant(TenantId::FIRST),
+        }
     }
 
     fn submit(&mut self, words: &Words<'_>) -> Said<SubmitJob> {
@@ -121,7 +164,7 @@ impl<S: Store> World<S> {
         }
     }
 
-    /// `grant LEASE RUNNER [JOB] [can=os:linux]`
+    /// `grant LEASE RUNNER [JOB] [can=os:linux] [scope=own|other]`; without a scope the runner is shared.
     async fn grant(&mut self, words: &Words<'_>) -> Said<Lease> {
         let name = self.new_lease(words.at(1)?)?;
         self.names.insert(words.at(0)?.into(), Named::Lease(name.clone()));
@@ -134,7 +177,13 @@ impl<S: Store> World<S> {
                 Wanted::Any(ours.map(|queue| queue.id).collect())
             }
         };
-        Ok(Lease { runner: name.runner, wanted, execution: name.execution, lease: name.lease })
+        let tenant = match words.option("scope") {
+            None => None,
+            Some("own") => Some(self.tenant),
+            Some(_) => Some(TenantId::FIRST),
+        };
+        let (runner, capabilities) = (name.runner, words.list("can"));
+        Ok(Lease { runner, tenant, capabilities, wanted, execution: name.execution, lease: name.lease })
     }
 
     fn new_lease(&mut self, runner: &str) -> Said<LeaseName> {
@@ -175,6 +224,14 @@ impl<S: Store> World<S> {
                     other => return Err(format!("a job completes `ok` or `fail`, not `{other}`")),
                 };
                 Complete { lease, runner, status, exit_code, summary: words.rest(2), artifacts }.into()
+            }
+            "log" => {
+                let offset = words.at(1)?.parse().map_err(|_| "expected an offset")?;
+                let bytes = match words.number("size")? {
+                    Some(size) => vec![b'.'; size],
+                    None => words.rest(2).into_bytes(),
+                };
+                AppendLog { lease, offset, bytes: bytes.into() }.into()
             }
             other => return Err(format!("a runner does not say `{other}`")),
         })

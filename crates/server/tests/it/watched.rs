@@ -1,14 +1,17 @@
 //! A store that can be watched: it counts its saves, holds them up until it is told to go on, and refuses what a test
 //! marks as guilty.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use decisions::doctor::{JobFile, RunFile};
-use decisions::records::{Delivery, Event, Queue, Run, Tenant};
+use decisions::records::{
+    Delivery, Event, Execution, Job, Log, LogChunk, Queue, QueueId, Run, Runner, Tenant, Token,
+};
 use decisions::{Ask, Book};
 use store::{Due, Loaded, LogBounds, Store, StoreError};
 use tokio::sync::{Notify, Semaphore};
-use wire::{ExecId, JobId, MessageId, RunId, Time};
+use wire::{ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time, TokenId};
 
 pub struct Watched<S> {
     inner: S,
@@ -95,6 +98,74 @@ impl<S: Store> Store for Watched<S> {
         self.inner.tenants().await
     }
 
+    async fn queues_ready(&self) -> Result<Vec<QueueId>, StoreError> {
+        self.inner.queues_ready().await
+    }
+
+    async fn tenant(&self, id: TenantId) -> Result<Option<Tenant>, StoreError> {
+        self.inner.tenant(id).await
+    }
+
+    async fn tenant_named(&self, name: &str) -> Result<Option<Tenant>, StoreError> {
+        self.inner.tenant_named(name).await
+    }
+
+    async fn tenants_after(&self, after: Option<TenantId>, limit: usize) -> Result<Vec<Tenant>, StoreError> {
+        self.inner.tenants_after(after, limit).await
+    }
+
+    async fn token(&self, id: TokenId) -> Result<Option<Token>, StoreError> {
+        self.inner.token(id).await
+    }
+
+    async fn tokens_of(
+        &self,
+        tenant: Option<TenantId>,
+        after: Option<TokenId>,
+        limit: usize,
+    ) -> Result<Vec<Token>, StoreError> {
+        self.inner.tokens_of(tenant, after, limit).await
+    }
+
+    async fn runners_of(
+        &self,
+        tenant: Option<TenantId>,
+        after: Option<RunnerId>,
+        limit: usize,
+    ) -> Result<Vec<Runner>, StoreError> {
+        self.inner.runners_of(tenant, after, limit).await
+    }
+
+    async fn executions_live(&self, limit: usize) -> Result<Vec<(Execution, TenantId)>, StoreError> {
+        self.inner.executions_live(limit).await
+    }
+
+    async fn runs_of(
+        &self,
+        tenant: TenantId,
+        before: Option<RunId>,
+        limit: usize,
+    ) -> Result<Vec<Run>, StoreError> {
+        self.inner.runs_of(tenant, before, limit).await
+    }
+
+    async fn plan(&self, id: RunId) -> Result<Option<Arc<str>>, StoreError> {
+        self.inner.plan(id).await
+    }
+
+    async fn jobs_of_run(
+        &self,
+        run: RunId,
+        after: Option<JobId>,
+        limit: usize,
+    ) -> Result<Vec<Job>, StoreError> {
+        self.inner.jobs_of_run(run, after, limit).await
+    }
+
+    async fn job_keyed(&self, tenant: TenantId, key: &str) -> Result<Option<JobId>, StoreError> {
+        self.inner.job_keyed(tenant, key).await
+    }
+
     async fn run(&self, id: RunId) -> Result<Option<Run>, StoreError> {
         self.inner.run(id).await
     }
@@ -129,6 +200,23 @@ impl<S: Store> Store for Watched<S> {
 
     async fn events_after(&self, seq: i64, limit: usize) -> Result<Vec<Event>, StoreError> {
         self.inner.events_after(seq, limit).await
+    }
+
+    async fn events_scan(
+        &self,
+        tenant: TenantId,
+        after: i64,
+        scan_max: usize,
+    ) -> Result<(Vec<Event>, i64), StoreError> {
+        self.inner.events_scan(tenant, after, scan_max).await
+    }
+
+    async fn log(&self, id: ExecId) -> Result<Option<Log>, StoreError> {
+        self.inner.log(id).await
+    }
+
+    async fn log_chunks(&self, id: ExecId, from: u64, bytes_max: usize) -> Result<Vec<LogChunk>, StoreError> {
+        self.inner.log_chunks(id, from, bytes_max).await
     }
 
     async fn log_bounds(&self) -> Result<LogBounds, StoreError> {

@@ -9,9 +9,25 @@ CREATE TABLE tenants (
     id          text COLLATE "C" NOT NULL PRIMARY KEY,
     name        text COLLATE "C" NOT NULL UNIQUE,
     state       text        NOT NULL CHECK (state IN ('requested', 'planning', 'provisioning', 'ready', 'updating', 'deleting', 'archived', 'failed')),
+    status_message text     NOT NULL,
+    desired_config text     NOT NULL, -- canonical JSON
+    version     bigint      NOT NULL CHECK (version >= 1),
     created_at  timestamptz NOT NULL,
     updated_at  timestamptz NOT NULL
 );
+
+-- Who may call. A token's text is a secret; only its hash is here.
+CREATE TABLE tokens (
+    id          text COLLATE "C" NOT NULL PRIMARY KEY,
+    kind        text        NOT NULL CHECK (kind IN ('admin', 'tenant', 'runner')),
+    tenant_id   text COLLATE "C" REFERENCES tenants (id), -- null: not of one tenant
+    name        text        NOT NULL,
+    hash        bytea       NOT NULL,
+    created_at  timestamptz NOT NULL,
+    revoked_at  timestamptz,
+    CHECK (CASE kind WHEN 'admin' THEN tenant_id IS NULL WHEN 'tenant' THEN tenant_id IS NOT NULL ELSE true END)
+);
+CREATE INDEX tokens_tenant ON tokens (tenant_id, id);
 
 CREATE TABLE webhooks (
     tenant_id   text COLLATE "C" NOT NULL REFERENCES tenants (id),
@@ -29,10 +45,13 @@ CREATE TABLE queues (
 );
 
 CREATE TABLE runners (
-    id           text COLLATE "C" NOT NULL PRIMARY KEY,
+    tenant_id    text COLLATE "C" NOT NULL, -- empty: shared by all tenants
+    id           text COLLATE "C" NOT NULL,
+    capabilities text        NOT NULL, -- a JSON array
     acks_missed  integer     NOT NULL,
     barred_until timestamptz,
-    last_seen_at timestamptz NOT NULL
+    last_seen_at timestamptz NOT NULL,
+    PRIMARY KEY (tenant_id, id)
 ) WITH (fillfactor = 80);
 
 CREATE TABLE runs (
@@ -61,6 +80,7 @@ CREATE TABLE runs (
     finished_at     timestamptz
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000);
 CREATE UNIQUE INDEX runs_trigger ON runs (tenant_id, trigger_key) WHERE trigger_key IS NOT NULL;
+CREATE INDEX runs_tenant ON runs (tenant_id, id);
 CREATE INDEX runs_due ON runs (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX runs_sweeping ON runs (id) WHERE sweep IS NOT NULL;
 
@@ -146,6 +166,7 @@ CREATE TABLE executions (
     run_id       text COLLATE "C",
     token        integer     NOT NULL,
     runner_id    text COLLATE "C" NOT NULL,
+    runner_shared boolean    NOT NULL, -- by all tenants; otherwise the runner is one of the job's tenant
     lease_hash   bytea       NOT NULL,
     lease_state  text        NOT NULL CHECK (lease_state IN ('GRANTED', 'ACTIVE', 'EXPIRED', 'REVOKED', 'COMPLETED', 'CANCELED')),
     status       text        NOT NULL CHECK (status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED', 'DONE', 'ABORTED')),
@@ -171,6 +192,21 @@ CREATE UNIQUE INDEX executions_live ON executions (job_id, attempt) WHERE finish
 CREATE UNIQUE INDEX executions_committed ON executions (job_id) WHERE has_committed;
 CREATE UNIQUE INDEX executions_token ON executions (job_id, token);
 CREATE INDEX executions_due ON executions (due_at) WHERE due_at IS NOT NULL;
+
+-- What a job printed under one lease: its first bytes and its last ones. The row changes with every message.
+CREATE TABLE logs (
+    exec_id    text COLLATE "C" NOT NULL PRIMARY KEY REFERENCES executions (id),
+    received   bigint NOT NULL,
+    head       bigint NOT NULL CHECK (head >= 0),
+    tail_from  bigint NOT NULL CHECK (tail_from BETWEEN head AND received)
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
+
+CREATE TABLE log_chunks (
+    exec_id   text COLLATE "C" NOT NULL REFERENCES logs (exec_id),
+    "offset"  bigint NOT NULL CHECK ("offset" >= 0),
+    bytes     bytea  NOT NULL CHECK (octet_length(bytes) > 0),
+    PRIMARY KEY (exec_id, "offset")
+);
 
 CREATE TABLE effects (
     job_id    text COLLATE "C" NOT NULL REFERENCES jobs (id),

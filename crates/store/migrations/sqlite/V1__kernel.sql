@@ -8,9 +8,25 @@ CREATE TABLE tenants (
     state       TEXT    NOT NULL
         CHECK (state = 'requested' OR state = 'planning' OR state = 'provisioning' OR state = 'ready'
             OR state = 'updating' OR state = 'deleting' OR state = 'archived' OR state = 'failed'),
+    status_message TEXT NOT NULL,
+    desired_config TEXT NOT NULL, -- canonical JSON
+    version     INTEGER NOT NULL CHECK (version >= 1),
     created_at  INTEGER NOT NULL,
     updated_at  INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- Who may call. A token's text is a secret; only its hash is here.
+CREATE TABLE tokens (
+    id          TEXT    NOT NULL PRIMARY KEY,
+    kind        TEXT    NOT NULL CHECK (kind = 'admin' OR kind = 'tenant' OR kind = 'runner'),
+    tenant_id   TEXT    REFERENCES tenants (id), -- null: not of one tenant
+    name        TEXT    NOT NULL,
+    hash        BLOB    NOT NULL,
+    created_at  INTEGER NOT NULL,
+    revoked_at  INTEGER,
+    CHECK (CASE kind WHEN 'admin' THEN tenant_id IS NULL WHEN 'tenant' THEN tenant_id IS NOT NULL ELSE true END)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX tokens_tenant ON tokens (tenant_id, id);
 
 CREATE TABLE webhooks (
     tenant_id   TEXT    NOT NULL REFERENCES tenants (id),
@@ -28,10 +44,13 @@ CREATE TABLE queues (
 ) STRICT;
 
 CREATE TABLE runners (
-    id           TEXT    NOT NULL PRIMARY KEY,
+    tenant_id    TEXT    NOT NULL, -- empty: shared by all tenants
+    id           TEXT    NOT NULL,
+    capabilities TEXT    NOT NULL, -- a JSON array
     acks_missed  INTEGER NOT NULL,
     barred_until INTEGER,
-    last_seen_at INTEGER NOT NULL
+    last_seen_at INTEGER NOT NULL,
+    PRIMARY KEY (tenant_id, id)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE runs (
@@ -64,6 +83,7 @@ CREATE TABLE runs (
     finished_at     INTEGER
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX runs_trigger ON runs (tenant_id, trigger_key) WHERE trigger_key IS NOT NULL;
+CREATE INDEX runs_tenant ON runs (tenant_id, id);
 CREATE INDEX runs_due ON runs (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX runs_sweeping ON runs (id) WHERE sweep IS NOT NULL;
 
@@ -156,6 +176,7 @@ CREATE TABLE executions (
     run_id       TEXT,
     token        INTEGER NOT NULL,
     runner_id    TEXT    NOT NULL,
+    runner_shared INTEGER NOT NULL, -- by all tenants; otherwise the runner is one of the job's tenant
     lease_hash   BLOB    NOT NULL,
     lease_state  TEXT    NOT NULL
         CHECK (lease_state = 'GRANTED' OR lease_state = 'ACTIVE' OR lease_state = 'EXPIRED'
@@ -183,6 +204,22 @@ CREATE UNIQUE INDEX executions_live ON executions (job_id, attempt) WHERE finish
 CREATE UNIQUE INDEX executions_committed ON executions (job_id) WHERE status IN ('COMMITTED', 'DONE');
 CREATE UNIQUE INDEX executions_token ON executions (job_id, token);
 CREATE INDEX executions_due ON executions (due_at) WHERE due_at IS NOT NULL;
+
+-- What a job printed under one lease: its first bytes and its last ones.
+CREATE TABLE logs (
+    exec_id    TEXT    NOT NULL PRIMARY KEY REFERENCES executions (id),
+    received   INTEGER NOT NULL,
+    head       INTEGER NOT NULL CHECK (head >= 0),
+    tail_from  INTEGER NOT NULL CHECK (tail_from BETWEEN head AND received)
+) STRICT, WITHOUT ROWID;
+
+-- With a rowid: bytes would make the tree of a key too wide.
+CREATE TABLE log_chunks (
+    exec_id   TEXT    NOT NULL REFERENCES logs (exec_id),
+    "offset"  INTEGER NOT NULL CHECK ("offset" >= 0),
+    bytes     BLOB    NOT NULL CHECK (length(bytes) > 0),
+    PRIMARY KEY (exec_id, "offset")
+) STRICT;
 
 CREATE TABLE effects (
     job_id    TEXT    NOT NULL REFERENCES jobs (id),

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use decisions::Book;
 use decisions::book::{Kept, Shelf};
-use decisions::records::{Attempt, AttemptKey, Execution, Job, Run, Runner};
-use wire::{ExecId, JobId, RunId, RunnerId};
+use decisions::records::{Attempt, AttemptKey, Execution, Job, Log, Run, Runner, RunnerKey};
+use wire::{ExecId, JobId, RunId};
 
 use crate::postgres::rows::Version;
 use crate::remembered::{Remembered, SPEC_BYTES_MAX};
@@ -33,7 +33,8 @@ pub struct Cache {
     pub jobs: Remembered<JobId, (Version, Job)>,
     pub attempts: Remembered<AttemptKey, (Version, Attempt)>,
     pub executions: Remembered<ExecId, (Version, Execution)>,
-    pub runners: Remembered<RunnerId, (Version, Runner)>,
+    pub runners: Remembered<RunnerKey, (Version, Runner)>,
+    pub logs: Remembered<ExecId, (Version, Log)>,
     pub specs: Remembered<JobId, Arc<str>>,
 }
 
@@ -73,6 +74,7 @@ impl Cache {
         self.attempts.keep_versions(&book.attempts, save.version);
         self.executions.keep_versions(&book.executions, save.version);
         self.runners.keep_versions(&book.runners, save.version);
+        self.logs.keep_versions(&book.logs, save.version);
         for (job, spec) in &book.appended.specs {
             if spec.len() <= SPEC_BYTES_MAX {
                 self.specs.keep(*job, spec.clone());

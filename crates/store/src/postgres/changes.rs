@@ -4,7 +4,7 @@
 
 use decisions::Book;
 use decisions::book::Shelf;
-use decisions::records::{Attempt, Delivery, Execution, Job, Run, Runner, Tenant, Webhook};
+use decisions::records::{Attempt, Delivery, Execution, Job, Log, Run, Runner, Tenant, Token, Webhook};
 use tokio_postgres::Row;
 
 use crate::StoreError;
@@ -84,6 +84,8 @@ pub fn round<'a>(book: &'a Book, versions: &Versions, is_begun: bool) -> (Round<
     changes.table::<Runner>(&book.runners, versions);
     changes.table::<Delivery>(&book.deliveries, versions);
     changes.table::<Webhook>(&book.webhooks, versions);
+    changes.table::<Token>(&book.tokens, versions);
+    changes.table::<Log>(&book.logs, versions);
     (changes.round, changes.checks)
 }
 

@@ -5,14 +5,15 @@ use std::sync::LazyLock;
 
 use decisions::failures::FailureClass;
 use decisions::records::{
-    Attempt, Delivery, Execution, Job, Outcome, Queue, Run, Runner, Sweep, Tenant, Webhook, WebhookKey,
+    Attempt, Delivery, Execution, Job, Log, Outcome, Queue, Run, Runner, RunnerKey, Sweep, Tenant, Token,
+    Webhook, WebhookKey,
 };
 use machines::Machine;
 use wire::runner::CompleteStatus;
 
 use crate::StoreError;
 use crate::postgres::round::Param;
-use crate::postgres::rows::{Cells, complete_status, count, moment};
+use crate::postgres::rows::{Cells, complete_status, count, long, moment, read_scope, scope};
 use crate::postgres::tables::{Column, Kind, Sql, Table, table};
 
 table!(Tenant, "tenants", |it| {
@@ -21,12 +22,48 @@ table!(Tenant, "tenants", |it| {
     Moving state: "text" = it.state.get().as_str();
     Fixed created_at: "timestamptz" = moment(it.created_at);
     Moving updated_at: "timestamptz" = moment(it.updated_at);
+    Moving status_message: "text" = it.status_message.as_str();
+    Moving desired_config: "text" = it.desired_config.as_str();
+    Moving version: "bigint" = it.version;
 } |cells| Ok(Tenant {
     id: cells.next()?,
     name: cells.next()?,
     state: cells.next()?,
     created_at: cells.next()?,
     updated_at: cells.next()?,
+    status_message: cells.next()?,
+    desired_config: cells.next()?,
+    version: cells.next()?,
+}));
+
+table!(Token, "tokens", |it| {
+    Key id: "text" = it.id.to_string();
+    Fixed kind: "text" = it.kind.as_str();
+    Fixed tenant_id: "text" = it.tenant.map(|id| id.to_string());
+    Fixed name: "text" = it.name.as_str();
+    Fixed hash: "bytea" = it.hash.as_bytes().as_slice();
+    Fixed created_at: "timestamptz" = moment(it.created_at);
+    Moving revoked_at: "timestamptz" = it.revoked_at.map(moment);
+} |cells| Ok(Token {
+    id: cells.next()?,
+    kind: cells.next()?,
+    tenant: cells.next()?,
+    name: cells.next()?,
+    hash: cells.next()?,
+    created_at: cells.next()?,
+    revoked_at: cells.next()?,
+}));
+
+table!(Log, "logs", |it| {
+    Key exec_id: "text" = it.execution.to_string();
+    Moving received: "bigint" = long(it.received);
+    Moving head: "bigint" = long(it.head);
+    Moving tail_from: "bigint" = long(it.tail_from);
+} |cells| Ok(Log {
+    execution: cells.next()?,
+    received: cells.next()?,
+    head: cells.next()?,
+    tail_from: cells.next()?,
 }));
 
 table!(Webhook, "webhooks", |it| {
@@ -51,15 +88,18 @@ table!(Queue, "queues", |it| {
 }));
 
 table!(Runner, "runners", |it| {
-    Key id: "text" = it.id.as_str();
+    Key tenant_id: "text" = scope(it.key.tenant);
+    Key id: "text" = it.key.id.as_str();
     Moving acks_missed: "integer" = count(it.acks_missed);
     Moving barred_until: "timestamptz" = it.barred_until.map(moment);
     Moving last_seen_at: "timestamptz" = moment(it.last_seen_at);
+    Moving capabilities: "text" = json_list(&it.capabilities);
 } |cells| Ok(Runner {
-    id: cells.next()?,
+    key: RunnerKey { tenant: read_scope(cells)?, id: cells.next()? },
     acks_missed: cells.next()?,
     barred_until: cells.next()?,
     last_seen_at: cells.next()?,
+    capabilities: cells.next()?,
 }));
 
 table!(Run, "runs", |it| {
@@ -212,6 +252,7 @@ table!(Execution, "executions", |it| {
     Moving exit_code: "integer" = it.outcome.map(|outcome| outcome.exit_code);
     Moving summary: "text" = it.summary.as_str();
     Moving artifacts: "text" = it.artifacts.as_str();
+    Fixed runner_shared: "boolean" = it.runner_shared;
 } |cells| Ok(Execution {
     id: cells.next()?,
     attempt: cells.next()?,
@@ -231,6 +272,7 @@ table!(Execution, "executions", |it| {
     outcome: read_outcome(cells)?,
     summary: cells.next()?,
     artifacts: cells.next()?,
+    runner_shared: cells.next()?,
 }));
 
 table!(Delivery, "deliveries", |it| {

@@ -1,9 +1,11 @@
 //! The book while it is being filled: what is still needed, and what becomes of each row.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use decisions::Book;
-use decisions::records::{Attempt, Delivery, Execution, Job, Run, Runner, Tenant, Webhook};
+use decisions::records::{
+    Attempt, Delivery, Execution, Job, Log, Run, Runner, RunnerKey, Tenant, Token, Webhook,
+};
 use wire::{ExecId, JobId, RunId, RunnerId, TenantId, Time};
 
 use crate::StoreError;
@@ -21,6 +23,8 @@ pub struct Filling {
     pub needs: Needs,
     /// Whose webhooks are in the book, or on their way.
     told: BTreeSet<TenantId>,
+    /// Runners that hold leases of these jobs, of tenants that only the jobs will name.
+    holders: BTreeMap<JobId, BTreeSet<RunnerId>>,
 }
 
 /// What is known to be needed and not in the book yet.
@@ -31,7 +35,8 @@ pub struct Needs {
     pub executions: BTreeSet<ExecId>,
     pub members: BTreeSet<Member>,
     pub runs: BTreeSet<RunId>,
-    pub runners: BTreeSet<RunnerId>,
+    pub runners: BTreeSet<RunnerKey>,
+    pub logs: BTreeSet<ExecId>,
     pub specs: BTreeSet<JobId>,
     pub webhooks: BTreeSet<TenantId>,
 }
@@ -59,6 +64,7 @@ impl Filling {
         needs.members = std::mem::take(&mut wanted.jobs).into_iter().map(Member::of).collect();
         needs.runs = std::mem::take(&mut wanted.runs);
         needs.runners = std::mem::take(&mut wanted.runners);
+        needs.logs = std::mem::take(&mut wanted.logs);
         needs.specs = std::mem::take(&mut wanted.specs);
         for key in std::mem::take(&mut wanted.candidates) {
             needs.members.insert(Member::of(key.attempt.job));
@@ -87,10 +93,25 @@ impl Filling {
             execution: Some(execution.id),
         });
         self.need_run(execution.run);
-        if !self.book.runners.has(&execution.runner) {
-            self.needs.runners.insert(execution.runner.clone());
-        }
+        self.need_runner_of(&execution);
         self.versions.bring(&mut self.book, (version, execution));
+    }
+
+    fn need_runner_of(&mut self, execution: &Execution) {
+        let id = execution.runner.clone();
+        if execution.runner_shared {
+            return self.need_runner(RunnerKey { tenant: None, id });
+        }
+        match self.book.jobs.peek(&execution.job()).map(|job| job.tenant) {
+            Some(tenant) => self.need_runner(execution.runner_key(tenant)),
+            None => drop(self.holders.entry(execution.job()).or_default().insert(id)),
+        }
+    }
+
+    fn need_runner(&mut self, key: RunnerKey) {
+        if !self.book.runners.has(&key) {
+            self.needs.runners.insert(key);
+        }
     }
 
     pub fn bring_run(&mut self, (version, run): (Version, Run)) {
@@ -101,6 +122,9 @@ impl Filling {
     pub fn bring_job(&mut self, (version, job): (Version, Job)) {
         self.may_be_told(job.tenant);
         self.need_run(job.run);
+        for id in self.holders.remove(&job.id).unwrap_or_default() {
+            self.need_runner(RunnerKey { tenant: Some(job.tenant), id });
+        }
         self.versions.bring(&mut self.book, (version, job));
     }
 
@@ -162,6 +186,16 @@ impl Filling {
 
     pub fn runner(&mut self, cells: &mut Cells<'_>) -> Result<(), StoreError> {
         self.versions.bring::<Runner>(&mut self.book, seen(cells)?);
+        Ok(())
+    }
+
+    pub fn token(&mut self, cells: &mut Cells<'_>) -> Result<(), StoreError> {
+        self.versions.bring::<Token>(&mut self.book, seen(cells)?);
+        Ok(())
+    }
+
+    pub fn log(&mut self, cells: &mut Cells<'_>) -> Result<(), StoreError> {
+        self.versions.bring::<Log>(&mut self.book, seen(cells)?);
         Ok(())
     }
 

@@ -66,7 +66,7 @@ const INTEGRITY: &str = "
     WHERE name IN ('fsync', 'full_page_writes') AND setting = 'off'";
 
 /// Sends statements that need not see the same moment.
-async fn ask(
+pub async fn ask(
     readers: &Pool,
     statements: Vec<(&'static str, Vec<Param<'static>>)>,
 ) -> Result<Vec<Vec<Row>>, StoreError> {
@@ -80,7 +80,7 @@ async fn ask(
     Ok(answers.into_iter().map(|answer| answer.rows).collect())
 }
 
-async fn ask_one(
+pub async fn ask_one(
     readers: &Pool,
     sql: &'static str,
     params: Vec<Param<'static>>,
@@ -90,11 +90,11 @@ async fn ask_one(
 }
 
 /// Rows of one cell each.
-fn cells<T: Cell>(rows: &[Row]) -> Result<Vec<T>, StoreError> {
+pub fn cells<T: Cell>(rows: &[Row]) -> Result<Vec<T>, StoreError> {
     rows.iter().map(|row| Cells::of(row).next()).collect()
 }
 
-fn unpacked(rows: &[Row]) -> Result<Vec<Event>, StoreError> {
+pub fn unpacked(rows: &[Row]) -> Result<Vec<Event>, StoreError> {
     let groups: Vec<Vec<Event>> =
         rows.iter().map(|row| events::read(&mut Cells::of(row))).collect::<Result<_, _>>()?;
     Ok(groups.into_iter().flatten().collect())

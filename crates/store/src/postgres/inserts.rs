@@ -6,11 +6,11 @@ use decisions::Book;
 use decisions::book::{Appended, Shelf};
 use decisions::records::{Queue, ReadyKey};
 
-use crate::postgres::events;
 use crate::postgres::queue::QueueMoves;
 use crate::postgres::round::{COMMIT, Param, Round};
 use crate::postgres::rows::{count, moment};
 use crate::postgres::tables::Table;
+use crate::postgres::{events, logs};
 
 const ENTER_QUEUE: &str = "
     INSERT INTO ready (queue_id, rank, since, job_id, attempt)
@@ -38,6 +38,7 @@ pub fn round(book: &Book) -> Round<'_> {
     let mut round = Round::default();
     insert(&mut round, &book.tenants);
     insert(&mut round, &book.webhooks);
+    insert(&mut round, &book.tokens);
     insert_queues(&mut round, &book.queues);
     insert(&mut round, &book.runners);
     insert(&mut round, &book.runs);
@@ -48,6 +49,9 @@ pub fn round(book: &Book) -> Round<'_> {
     insert(&mut round, &book.attempts);
     insert(&mut round, &book.executions);
     insert_effects(&mut round, &book.appended);
+    insert(&mut round, &book.logs);
+    logs::insert_chunks(&mut round, &book.appended.log_chunks);
+    logs::trim(&mut round, &book.appended.log_trims);
     insert(&mut round, &book.deliveries);
     enter_queue(&mut round, book);
     events::log(&mut round, &book.appended.transitions);

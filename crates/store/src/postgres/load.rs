@@ -16,7 +16,7 @@ use crate::postgres::pool::Lent;
 use crate::postgres::questions as sql;
 use crate::postgres::recall::recall;
 use crate::postgres::round::{BEGIN_READING, COMMIT, Param, Round};
-use crate::postgres::rows::{Cells, count};
+use crate::postgres::rows::{Cells, count, scope};
 use crate::postgres::tables::Versions;
 use crate::postgres::wanted::Wanted;
 use crate::postgres::{Postgres, fault, ready};
@@ -129,7 +129,10 @@ fn questions(filling: &mut Filling) -> Vec<Question> {
     ask!(asked, &sql::EXECUTIONS_BY_ID, execution, texts(needs.executions));
     ask!(asked, &sql::FAMILIES, family, jobs, own_attempts, executions);
     ask!(asked, &sql::RUNS_BY_ID, run, texts(needs.runs));
-    ask!(asked, &sql::RUNNERS_BY_ID, runner, texts(needs.runners));
+    let (runner_tenants, runners): (Vec<String>, Vec<String>) =
+        needs.runners.iter().map(|key| (scope(key.tenant), key.id.to_string())).unzip();
+    ask!(asked, &sql::RUNNERS_BY_KEY, runner, runner_tenants, runners);
+    ask!(asked, &sql::LOGS_BY_ID, log, texts(needs.logs));
     ask!(asked, sql::SPECS, spec, texts(needs.specs));
     ask!(asked, &sql::WEBHOOKS_BY_TENANT, webhook, texts(needs.webhooks));
     asked
@@ -144,6 +147,7 @@ fn what_is_named(wanted: Wanted) -> Vec<Question> {
     ask!(asked, &sql::TENANTS_BY_ID, tenant, texts(wanted.tenants));
     ask!(asked, &sql::TENANTS_BY_NAME, tenant_name, texts(wanted.tenant_names));
     ask!(asked, &sql::DELIVERIES_BY_ID, delivery, texts(wanted.deliveries));
+    ask!(asked, &sql::TOKENS_BY_ID, token, texts(wanted.tokens));
     ask!(asked, sql::PLANS, plan, texts(wanted.plans));
     ask!(asked, sql::SUCCEEDED, succeeded, texts(wanted.succeeded));
     ask!(asked, sql::SWEEPS, sweep, texts(wanted.sweeps), CHUNK as i64);

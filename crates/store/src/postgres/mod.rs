@@ -20,7 +20,9 @@ mod files;
 mod filling;
 mod finders;
 mod inserts;
+mod lists;
 mod load;
+mod logs;
 mod open;
 mod pool;
 mod questions;
@@ -33,12 +35,14 @@ mod save;
 mod tables;
 mod wanted;
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use decisions::doctor::{JobFile, RunFile};
-use decisions::records::{Delivery, Event, Queue, Run, Tenant};
+use decisions::records::{
+    Delivery, Event, Execution, Job, Log, LogChunk, Queue, QueueId, Run, Runner, Tenant, Token,
+};
 use decisions::{Ask, Book};
-use wire::{ExecId, JobId, MessageId, RunId, Time};
+use wire::{ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time, TokenId};
 
 use crate::{Due, Loaded, LogBounds, OpenError, Store, StoreError};
 use address::Address;
@@ -112,6 +116,74 @@ impl Store for Postgres {
         finders::tenants(&self.readers).await
     }
 
+    async fn queues_ready(&self) -> Result<Vec<QueueId>, StoreError> {
+        lists::queues_ready(&self.readers).await
+    }
+
+    async fn tenant(&self, id: TenantId) -> Result<Option<Tenant>, StoreError> {
+        lists::tenant(&self.readers, id).await
+    }
+
+    async fn tenant_named(&self, name: &str) -> Result<Option<Tenant>, StoreError> {
+        lists::tenant_named(&self.readers, name).await
+    }
+
+    async fn tenants_after(&self, after: Option<TenantId>, limit: usize) -> Result<Vec<Tenant>, StoreError> {
+        lists::tenants_after(&self.readers, after, limit).await
+    }
+
+    async fn token(&self, id: TokenId) -> Result<Option<Token>, StoreError> {
+        lists::token(&self.readers, id).await
+    }
+
+    async fn tokens_of(
+        &self,
+        tenant: Option<TenantId>,
+        after: Option<TokenId>,
+        limit: usize,
+    ) -> Result<Vec<Token>, StoreError> {
+        lists::tokens_of(&self.readers, tenant, after, limit).await
+    }
+
+    async fn runners_of(
+        &self,
+        tenant: Option<TenantId>,
+        after: Option<RunnerId>,
+        limit: usize,
+    ) -> Result<Vec<Runner>, StoreError> {
+        lists::runners_of(&self.readers, tenant, after, limit).await
+    }
+
+    async fn executions_live(&self, limit: usize) -> Result<Vec<(Execution, TenantId)>, StoreError> {
+        lists::executions_live(&self.readers, limit).await
+    }
+
+    async fn runs_of(
+        &self,
+        tenant: TenantId,
+        before: Option<RunId>,
+        limit: usize,
+    ) -> Result<Vec<Run>, StoreError> {
+        lists::runs_of(&self.readers, tenant, before, limit).await
+    }
+
+    async fn plan(&self, id: RunId) -> Result<Option<Arc<str>>, StoreError> {
+        lists::plan(&self.readers, id).await
+    }
+
+    async fn jobs_of_run(
+        &self,
+        run: RunId,
+        after: Option<JobId>,
+        limit: usize,
+    ) -> Result<Vec<Job>, StoreError> {
+        lists::jobs_of_run(&self.readers, run, after, limit).await
+    }
+
+    async fn job_keyed(&self, tenant: TenantId, key: &str) -> Result<Option<JobId>, StoreError> {
+        lists::job_keyed(&self.readers, tenant, key).await
+    }
+
     async fn run(&self, id: RunId) -> Result<Option<Run>, StoreError> {
         finders::run(&self.readers, id).await
     }
@@ -146,6 +218,23 @@ impl Store for Postgres {
 
     async fn events_after(&self, seq: i64, limit: usize) -> Result<Vec<Event>, StoreError> {
         finders::events_after(&self.readers, seq, limit).await
+    }
+
+    async fn events_scan(
+        &self,
+        tenant: TenantId,
+        after: i64,
+        scan_max: usize,
+    ) -> Result<(Vec<Event>, i64), StoreError> {
+        lists::events_scan(&self.readers, tenant, after, scan_max).await
+    }
+
+    async fn log(&self, id: ExecId) -> Result<Option<Log>, StoreError> {
+        logs::log(&self.readers, id).await
+    }
+
+    async fn log_chunks(&self, id: ExecId, from: u64, bytes_max: usize) -> Result<Vec<LogChunk>, StoreError> {
+        logs::log_chunks(&self.readers, id, from, bytes_max).await
     }
 
     async fn log_bounds(&self) -> Result<LogBounds, StoreError> {

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use decisions::records::{Attempt, Delivery, Execution, Job, Run, Runner, Tenant, Webhook};
+use decisions::records::{Attempt, Delivery, Execution, Job, Log, Run, Runner, Tenant, Token, Webhook};
 
 use crate::postgres::tables::{Table, selected};
 
@@ -14,9 +14,19 @@ pub static EXECUTIONS_BY_ID: LazyLock<String> = LazyLock::new(|| by::<Execution>
 pub static TENANTS_BY_ID: LazyLock<String> = LazyLock::new(|| by::<Tenant>("id", "text"));
 pub static TENANTS_BY_NAME: LazyLock<String> = LazyLock::new(|| by::<Tenant>("name", "text"));
 pub static RUNS_BY_ID: LazyLock<String> = LazyLock::new(|| by::<Run>("id", "text"));
-pub static RUNNERS_BY_ID: LazyLock<String> = LazyLock::new(|| by::<Runner>("id", "text"));
 pub static DELIVERIES_BY_ID: LazyLock<String> = LazyLock::new(|| by::<Delivery>("id", "text"));
 pub static WEBHOOKS_BY_TENANT: LazyLock<String> = LazyLock::new(|| by::<Webhook>("tenant_id", "text"));
+
+pub static TOKENS_BY_ID: LazyLock<String> = LazyLock::new(|| by::<Token>("id", "text"));
+pub static LOGS_BY_ID: LazyLock<String> = LazyLock::new(|| by::<Log>("exec_id", "text"));
+
+pub static RUNNERS_BY_KEY: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "SELECT x.* FROM unnest($1::text[], $2::text[]) AS u (tenant_id, id) CROSS JOIN LATERAL (
+             SELECT {} FROM runners t WHERE t.tenant_id = u.tenant_id AND t.id = u.id OFFSET 0) x",
+        selected::<Runner>("t"),
+    )
+});
 
 pub static RUNS_BY_TRIGGER: LazyLock<String> = LazyLock::new(|| {
     format!(

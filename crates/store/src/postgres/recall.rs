@@ -30,6 +30,12 @@ pub fn recall(filling: &mut Filling, cache: &Cache) {
             None => drop(filling.needs.runners.insert(id)),
         }
     }
+    for id in std::mem::take(&mut filling.needs.logs) {
+        match cache.logs.get(&id) {
+            Some(known) => filling.versions.bring(&mut filling.book, *known),
+            None => drop(filling.needs.logs.insert(id)),
+        }
+    }
     for id in std::mem::take(&mut filling.needs.specs) {
         match cache.specs.get(&id) {
             Some(known) => drop(filling.book.specs.insert(id, known.clone())),

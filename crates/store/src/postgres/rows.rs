@@ -6,12 +6,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use decisions::draft::Stated;
 use decisions::failures::{ClassSet, FailureClass};
-use decisions::records::{AttemptKey, EffectRow, QueueId, ReadyKey, Sweep};
+use decisions::records::{AttemptKey, EffectRow, QueueId, ReadyKey, Sweep, TokenKind};
 use machines::Machine;
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, Type};
 use wire::runner::CompleteStatus;
-use wire::{ExecId, JobId, LeaseHash, MessageId, RunId, RunnerId, TenantId, Time};
+use wire::{ExecId, JobId, LeaseHash, MessageId, RunId, RunnerId, TenantId, Time, TokenHash, TokenId};
 
 use crate::StoreError;
 
@@ -101,6 +101,8 @@ parsed! {
     JobId, |text| text.parse().ok();
     ExecId, |text| text.parse().ok();
     MessageId, |text| text.parse().ok();
+    TokenId, |text| text.parse().ok();
+    TokenKind, TokenKind::parse;
     RunnerId, RunnerId::parse;
     machines::run::State, Machine::parse;
     machines::job::State, Machine::parse;
@@ -131,6 +133,13 @@ impl Cell for u32 {
     fn read(cells: &mut Cells<'_>) -> Result<u32, StoreError> {
         let number: i32 = cells.raw()?;
         u32::try_from(number).map_err(|_| cells.damaged(&format!("{number} is negative")))
+    }
+}
+
+impl Cell for u64 {
+    fn read(cells: &mut Cells<'_>) -> Result<u64, StoreError> {
+        let number: i64 = cells.raw()?;
+        u64::try_from(number).map_err(|_| cells.damaged(&format!("{number} is negative")))
     }
 }
 
@@ -167,6 +176,12 @@ impl Cell for [u8; 32] {
 impl Cell for LeaseHash {
     fn read(cells: &mut Cells<'_>) -> Result<LeaseHash, StoreError> {
         cells.next().map(LeaseHash::from_bytes)
+    }
+}
+
+impl Cell for TokenHash {
+    fn read(cells: &mut Cells<'_>) -> Result<TokenHash, StoreError> {
+        cells.next().map(TokenHash::from_bytes)
     }
 }
 
@@ -240,6 +255,20 @@ pub fn moment(time: Time) -> SystemTime {
 /// A count as PostgreSQL keeps it. None of ours comes near the bound.
 pub fn count(number: u32) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
+}
+
+/// An offset as PostgreSQL keeps it. No log comes near the bound; a caller may name any.
+pub fn long(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// Runners that all tenants share are kept under the empty text: a key has no nulls.
+pub fn scope(tenant: Option<TenantId>) -> String {
+    tenant.map(|tenant| tenant.to_string()).unwrap_or_default()
+}
+
+pub fn read_scope(cells: &mut Cells<'_>) -> Result<Option<TenantId>, StoreError> {
+    cells.parsed(|text| if text.is_empty() { Some(None) } else { text.parse().ok().map(Some) })
 }
 
 pub fn complete_status(status: CompleteStatus) -> &'static str {

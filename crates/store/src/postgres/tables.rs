@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use decisions::Book;
 use decisions::book::Kept;
 use decisions::records::{
-    Attempt, AttemptKey, Delivery, Execution, Job, Run, Runner, Tenant, Webhook, WebhookKey,
+    Attempt, AttemptKey, Delivery, Execution, Job, Log, Run, Runner, RunnerKey, Tenant, Token, Webhook,
+    WebhookKey,
 };
 use tokio_postgres::Row;
-use wire::{ExecId, JobId, MessageId, RunId, RunnerId, TenantId};
+use wire::{ExecId, JobId, MessageId, RunId, TenantId, TokenId};
 
 use crate::StoreError;
 use crate::postgres::round::Param;
@@ -173,9 +174,11 @@ pub struct Versions {
     jobs: BTreeMap<JobId, Version>,
     attempts: BTreeMap<AttemptKey, Version>,
     executions: BTreeMap<ExecId, Version>,
-    runners: BTreeMap<RunnerId, Version>,
+    runners: BTreeMap<RunnerKey, Version>,
     deliveries: BTreeMap<MessageId, Version>,
     webhooks: BTreeMap<WebhookKey, Version>,
+    tokens: BTreeMap<TokenId, Version>,
+    logs: BTreeMap<ExecId, Version>,
 }
 
 /// A table whose rows are loaded and may be changed.
@@ -201,6 +204,8 @@ versioned! {
     Runner, runners;
     Delivery, deliveries;
     Webhook, webhooks;
+    Token, tokens;
+    Log, logs;
 }
 
 impl Versions {

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::candidates::{ReadyAsk, ready_asks};
 use decisions::Ask;
-use decisions::records::ReadyKey;
-use wire::{ExecId, JobId, MessageId, RunId, RunnerId, TenantId};
+use decisions::records::{ReadyKey, RunnerKey};
+use wire::{ExecId, JobId, MessageId, RunId, TenantId, TokenId};
 
 #[derive(Default, Clone)]
 pub struct Wanted {
@@ -21,8 +21,10 @@ pub struct Wanted {
     pub releases: BTreeSet<JobId>,
     pub specs: BTreeSet<JobId>,
     pub executions: BTreeSet<ExecId>,
-    pub runners: BTreeSet<RunnerId>,
+    pub runners: BTreeSet<RunnerKey>,
     pub deliveries: BTreeSet<MessageId>,
+    pub tokens: BTreeSet<TokenId>,
+    pub logs: BTreeSet<ExecId>,
     pub ready: Vec<ReadyAsk>,
     /// What was found for `ready`.
     pub candidates: BTreeSet<ReadyKey>,
@@ -46,7 +48,7 @@ impl Wanted {
             Ask::Succeeded(id) => drop(self.succeeded.insert(*id)),
             Ask::Family(id) => drop(self.jobs.insert(*id)),
             Ask::Execution(id) => drop(self.executions.insert(*id)),
-            Ask::Runner(id) => drop(self.runners.insert(id.clone())),
+            Ask::Runner(key) => drop(self.runners.insert(key.clone())),
             Ask::Trigger(tenant, key) => drop(self.triggers.insert((*tenant, key.clone()))),
             Ask::JobKey(tenant, key) => drop(self.job_keys.insert((*tenant, key.clone()))),
             Ask::Ready { .. } => {} // all of them together, by `ready_asks`
@@ -60,6 +62,8 @@ impl Wanted {
                 self.jobs.insert(*id);
             }
             Ask::Delivery(id) => drop(self.deliveries.insert(*id)),
+            Ask::Token(id) => drop(self.tokens.insert(*id)),
+            Ask::Log(id) => drop(self.logs.insert(*id)),
         }
     }
 }

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use decisions::Book;
 use decisions::book::{Kept, Shelf};
-use decisions::records::{Attempt, AttemptKey, Execution, Job, Run, Runner};
+use decisions::records::{Attempt, AttemptKey, Execution, Job, Log, Run, Runner, RunnerKey};
 use rusqlite::Connection;
-use wire::{ExecId, JobId, RunId, RunnerId};
+use wire::{ExecId, JobId, RunId};
 
 use crate::remembered::{Remembered, SPEC_BYTES_MAX};
 
@@ -21,7 +21,8 @@ pub struct Cache {
     pub attempts: Remembered<AttemptKey, Attempt>,
     pub executions: Remembered<ExecId, Execution>,
     pub runs: Remembered<RunId, Run>,
-    pub runners: Remembered<RunnerId, Runner>,
+    pub runners: Remembered<RunnerKey, Runner>,
+    pub logs: Remembered<ExecId, Log>,
     pub specs: Remembered<JobId, Arc<str>>,
 }
 
@@ -51,6 +52,7 @@ impl Cache {
         self.executions.keep_written(&book.executions);
         self.runs.keep_written(&book.runs);
         self.runners.keep_written(&book.runners);
+        self.logs.keep_written(&book.logs);
         for (job, spec) in book.appended.specs.iter().filter(|(_, spec)| spec.len() <= SPEC_BYTES_MAX) {
             self.specs.keep(*job, spec.clone());
         }

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use decisions::policy::CHUNK;
-use decisions::records::AttemptKey;
+use decisions::records::{AttemptKey, RunnerKey};
 use decisions::{Ask, Book};
 use rusqlite::Connection;
-use wire::{ExecId, JobId, MessageId, RunId, RunnerId, TenantId};
+use wire::{ExecId, JobId, MessageId, RunId, TenantId, TokenId};
 
 use crate::candidates::{ReadyAsk, best, counts_by_queue, ready_asks};
 use crate::sqlite::cache::Cache;
-use crate::sqlite::rows;
+use crate::sqlite::{logs, rows, tokens};
 
 pub fn load(connection: &Connection, cache: &Cache, asks: &[Ask]) -> rusqlite::Result<Book> {
     let mut loader = Loader { connection, cache, book: Book::default() };
@@ -39,7 +39,7 @@ impl Loader<'_> {
             Ask::Succeeded(id) => self.succeeded(*id),
             Ask::Family(id) => self.family(*id),
             Ask::Execution(id) => self.execution_family(*id),
-            Ask::Runner(id) => self.runner(id),
+            Ask::Runner(key) => self.runner(key),
             Ask::Trigger(tenant, key) => self.trigger(*tenant, key),
             Ask::JobKey(tenant, key) => self.job_key(*tenant, key),
             Ask::Ready { .. } => Ok(()), // answered together: they compete for the same attempts
@@ -47,6 +47,8 @@ impl Loader<'_> {
             Ask::Sweep(id) => self.sweep(*id),
             Ask::Release(id) => self.release(*id),
             Ask::Delivery(id) => self.delivery(*id),
+            Ask::Token(id) => self.token(*id),
+            Ask::Log(id) => self.log(*id),
         }
     }
 
@@ -121,10 +123,14 @@ impl Loader<'_> {
     fn execution_family(&mut self, id: ExecId) -> rusqlite::Result<()> {
         self.execution(id)?;
         let Some(execution) = self.book.executions.peek(&id) else { return Ok(()) };
-        let (key, runner) = (execution.attempt, execution.runner.clone());
-        self.runner(&runner)?;
+        let key = execution.attempt;
         self.attempt(key)?;
-        self.family(key.job)
+        self.family(key.job)?;
+        let (execution, job) = (self.book.executions.peek(&id), self.book.jobs.peek(&key.job));
+        match execution.zip(job).map(|(execution, job)| execution.runner_key(job.tenant)) {
+            Some(runner) => self.runner(&runner),
+            None => Ok(()),
+        }
     }
 
     fn execution(&mut self, id: ExecId) -> rusqlite::Result<()> {
@@ -137,14 +143,25 @@ impl Loader<'_> {
         Ok(())
     }
 
-    fn runner(&mut self, id: &RunnerId) -> rusqlite::Result<()> {
-        if self.book.runners.has(id) {
-            return Ok(());
-        }
-        let sql = "SELECT id, acks_missed, barred_until, last_seen_at FROM runners WHERE id = ?1";
-        let read = || rows::one(self.connection, sql, [id.as_str()], rows::read_runner);
-        if let Some(runner) = or_read(self.cache.runners.get(id), read)? {
+    fn runner(&mut self, key: &RunnerKey) -> rusqlite::Result<()> {
+        if !self.book.runners.has(key)
+            && let Some(runner) = or_read(self.cache.runners.get(key), || rows::runner(self.connection, key))?
+        {
             self.book.runners.bring(runner);
+        }
+        Ok(())
+    }
+
+    fn token(&mut self, id: TokenId) -> rusqlite::Result<()> {
+        if let Some(token) = tokens::token(self.connection, id)? {
+            self.book.tokens.bring(token);
+        }
+        Ok(())
+    }
+
+    fn log(&mut self, id: ExecId) -> rusqlite::Result<()> {
+        if let Some(log) = or_read(self.cache.logs.get(&id), || logs::log(self.connection, id))? {
+            self.book.logs.bring(log);
         }
         Ok(())
     }

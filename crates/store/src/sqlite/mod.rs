@@ -5,18 +5,24 @@
 
 mod cache;
 mod finders;
+mod lists;
 mod load;
+mod logs;
 mod open;
 mod rows;
 mod save;
+mod tokens;
 mod writer;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use decisions::doctor::{JobFile, RunFile};
-use decisions::records::{Delivery, Event, Queue, Run, Tenant};
+use decisions::records::{
+    Delivery, Event, Execution, Job, Log, LogChunk, Queue, QueueId, Run, Runner, Tenant, Token,
+};
 use decisions::{Ask, Book};
-use wire::{ExecId, JobId, MessageId, RunId, Time};
+use wire::{ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time, TokenId};
 
 use crate::{Due, Loaded, LogBounds, OpenError, Store, StoreError};
 use finders::Readers;
@@ -75,6 +81,76 @@ impl Store for Sqlite {
         self.readers.read(finders::tenants).await
     }
 
+    async fn queues_ready(&self) -> Result<Vec<QueueId>, StoreError> {
+        self.readers.read(lists::queues_ready).await
+    }
+
+    async fn tenant(&self, id: TenantId) -> Result<Option<Tenant>, StoreError> {
+        self.readers.read(move |connection| lists::tenant(connection, id)).await
+    }
+
+    async fn tenant_named(&self, name: &str) -> Result<Option<Tenant>, StoreError> {
+        let name = name.to_owned();
+        self.readers.read(move |connection| lists::tenant_named(connection, &name)).await
+    }
+
+    async fn tenants_after(&self, after: Option<TenantId>, limit: usize) -> Result<Vec<Tenant>, StoreError> {
+        self.readers.read(move |connection| lists::tenants_after(connection, after, limit)).await
+    }
+
+    async fn token(&self, id: TokenId) -> Result<Option<Token>, StoreError> {
+        self.readers.read(move |connection| tokens::token(connection, id)).await
+    }
+
+    async fn tokens_of(
+        &self,
+        tenant: Option<TenantId>,
+        after: Option<TokenId>,
+        limit: usize,
+    ) -> Result<Vec<Token>, StoreError> {
+        self.readers.read(move |connection| tokens::tokens_of(connection, tenant, after, limit)).await
+    }
+
+    async fn runners_of(
+        &self,
+        tenant: Option<TenantId>,
+        after: Option<RunnerId>,
+        limit: usize,
+    ) -> Result<Vec<Runner>, StoreError> {
+        self.readers.read(move |connection| lists::runners_of(connection, tenant, after, limit)).await
+    }
+
+    async fn executions_live(&self, limit: usize) -> Result<Vec<(Execution, TenantId)>, StoreError> {
+        self.readers.read(move |connection| lists::executions_live(connection, limit)).await
+    }
+
+    async fn runs_of(
+        &self,
+        tenant: TenantId,
+        before: Option<RunId>,
+        limit: usize,
+    ) -> Result<Vec<Run>, StoreError> {
+        self.readers.read(move |connection| lists::runs_of(connection, tenant, before, limit)).await
+    }
+
+    async fn plan(&self, id: RunId) -> Result<Option<Arc<str>>, StoreError> {
+        self.readers.read(move |connection| lists::plan(connection, id)).await
+    }
+
+    async fn jobs_of_run(
+        &self,
+        run: RunId,
+        after: Option<JobId>,
+        limit: usize,
+    ) -> Result<Vec<Job>, StoreError> {
+        self.readers.read(move |connection| lists::jobs_of_run(connection, run, after, limit)).await
+    }
+
+    async fn job_keyed(&self, tenant: TenantId, key: &str) -> Result<Option<JobId>, StoreError> {
+        let key = key.to_owned();
+        self.readers.read(move |connection| lists::job_keyed(connection, tenant, &key)).await
+    }
+
     async fn run(&self, id: RunId) -> Result<Option<Run>, StoreError> {
         self.readers.read(move |connection| rows::run(connection, id)).await
     }
@@ -111,6 +187,23 @@ impl Store for Sqlite {
 
     async fn events_after(&self, seq: i64, limit: usize) -> Result<Vec<Event>, StoreError> {
         self.readers.read(move |connection| finders::events_after(connection, seq, limit)).await
+    }
+
+    async fn events_scan(
+        &self,
+        tenant: TenantId,
+        after: i64,
+        scan_max: usize,
+    ) -> Result<(Vec<Event>, i64), StoreError> {
+        self.readers.read(move |connection| lists::events_scan(connection, tenant, after, scan_max)).await
+    }
+
+    async fn log(&self, id: ExecId) -> Result<Option<Log>, StoreError> {
+        self.readers.read(move |connection| logs::log(connection, id)).await
+    }
+
+    async fn log_chunks(&self, id: ExecId, from: u64, bytes_max: usize) -> Result<Vec<LogChunk>, StoreError> {
+        self.readers.read(move |connection| logs::log_chunks(connection, id, from, bytes_max)).await
     }
 
     async fn log_bounds(&self) -> Result<LogBounds, StoreError> {

@@ -7,7 +7,7 @@ use decisions::draft::Stated;
 use decisions::failures::{ClassSet, FailureClass};
 use decisions::records::{
     Attempt, AttemptKey, Delivery, EffectRow, Event, Execution, Job, Outcome, Queue, QueueId, ReadyKey, Run,
-    Runner, Sweep, Tenant, Webhook, WebhookKey,
+    Runner, RunnerKey, Sweep, Tenant, Webhook, WebhookKey,
 };
 use machines::Machine;
 use rusqlite::types::Type;
@@ -15,7 +15,8 @@ use rusqlite::{Connection, OptionalExtension, Params, Row};
 use wire::runner::CompleteStatus;
 use wire::{ExecId, JobId, LeaseHash, MessageId, RunId, RunnerId, TenantId, Time};
 
-pub const TENANT: &str = "SELECT id, name, state, created_at, updated_at FROM tenants";
+pub const TENANT: &str = "SELECT id, name, state, created_at, updated_at, status_message, \
+     desired_config, version FROM tenants";
 pub const RUN: &str = "SELECT id, tenant_id, state, outcome, status_message, attempt, rerun_of, trigger_key, repository, \
      git_ref, commit_id, base, fail_fast, jobs_total, jobs_open, required_failed, reports_open, sweep, swept_to, due_at, \
      created_at, updated_at, finished_at FROM runs";
@@ -26,9 +27,11 @@ pub const ATTEMPT: &str = "SELECT job_id, attempt, state, queue_id, priority, si
      failure_class, explanation, created_at, updated_at, finished_at FROM attempts";
 pub const EXECUTION: &str = "SELECT id, job_id, attempt, run_id, token, runner_id, lease_hash, lease_state, status, \
      granted_at, expires_at, timeout_at, cancel_by, due_at, started_at, finished_at, outcome, exit_code, summary, \
-     artifacts FROM executions";
+     artifacts, runner_shared FROM executions";
 pub const DELIVERY: &str = "SELECT id, tenant_id, event, subject, url, body, state, tries, claims, due_at, reports, \
      last_error, created_at, updated_at, delivered_at FROM deliveries";
+pub const RUNNER: &str =
+    "SELECT tenant_id, id, acks_missed, barred_until, last_seen_at, capabilities FROM runners";
 pub const READY: &str = "SELECT queue_id, rank, since, job_id, attempt FROM ready";
 pub const EVENT: &str =
     "SELECT seq, at, machine, entity, from_state, event, to_state, owner, cause FROM events";
@@ -70,6 +73,11 @@ pub fn execution(connection: &Connection, id: ExecId) -> rusqlite::Result<Option
     one(connection, &[EXECUTION, " WHERE id = ?1"].concat(), [id.text().as_str()], read_execution)
 }
 
+pub fn runner(connection: &Connection, key: &RunnerKey) -> rusqlite::Result<Option<Runner>> {
+    let sql = [RUNNER, " WHERE tenant_id = ?1 AND id = ?2"].concat();
+    one(connection, &sql, (scope(key.tenant), key.id.as_str()), read_runner)
+}
+
 pub fn read_tenant(row: &Row<'_>) -> rusqlite::Result<Tenant> {
     Ok(Tenant {
         id: id(row, 0)?,
@@ -77,6 +85,9 @@ pub fn read_tenant(row: &Row<'_>) -> rusqlite::Result<Tenant> {
         state: state(row, 2)?,
         created_at: time(row, 3)?,
         updated_at: time(row, 4)?,
+        status_message: row.get(5)?,
+        desired_config: row.get(6)?,
+        version: row.get(7)?,
     })
 }
 
@@ -177,15 +188,17 @@ pub fn read_execution(row: &Row<'_>) -> rusqlite::Result<Execution> {
         outcome,
         summary: row.get(18)?,
         artifacts: row.get(19)?,
+        runner_shared: row.get(20)?,
     })
 }
 
 pub fn read_runner(row: &Row<'_>) -> rusqlite::Result<Runner> {
     Ok(Runner {
-        id: text(row, 0, RunnerId::parse)?,
-        acks_missed: row.get(1)?,
-        barred_until: maybe_time(row, 2)?,
-        last_seen_at: time(row, 3)?,
+        key: RunnerKey { tenant: text(row, 0, parse_scope)?, id: text(row, 1, RunnerId::parse)? },
+        acks_missed: row.get(2)?,
+        barred_until: maybe_time(row, 3)?,
+        last_seen_at: time(row, 4)?,
+        capabilities: text(row, 5, parse_list)?,
     })
 }
 
@@ -271,15 +284,24 @@ pub fn complete_status(status: CompleteStatus) -> &'static str {
     }
 }
 
+/// Runners that all tenants share are kept under the empty text.
+fn parse_scope(text: &str) -> Option<Option<TenantId>> {
+    if text.is_empty() { Some(None) } else { text.parse().ok().map(Some) }
+}
+
+pub fn scope(tenant: Option<TenantId>) -> String {
+    tenant.map(|tenant| tenant.to_string()).unwrap_or_default()
+}
+
 fn parse_list(text: &str) -> Option<Vec<String>> {
     serde_json::from_str(text).ok()
 }
 
-fn id<I: FromStr>(row: &Row<'_>, column: usize) -> rusqlite::Result<I> {
+pub fn id<I: FromStr>(row: &Row<'_>, column: usize) -> rusqlite::Result<I> {
     text(row, column, |text| text.parse().ok())
 }
 
-fn maybe_id<I: FromStr>(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<I>> {
+pub fn maybe_id<I: FromStr>(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<I>> {
     maybe_text(row, column, |text| text.parse().ok())
 }
 
@@ -287,16 +309,16 @@ fn state<M: Machine>(row: &Row<'_>, column: usize) -> rusqlite::Result<Stated<M>
     Ok(Stated::stored(text(row, column, M::parse)?))
 }
 
-fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Time> {
+pub fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Time> {
     Ok(Time::from_micros(row.get(column)?))
 }
 
-fn maybe_time(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Time>> {
+pub fn maybe_time(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Time>> {
     Ok(row.get::<_, Option<i64>>(column)?.map(Time::from_micros))
 }
 
 /// A text that must mean something to us.
-fn text<T>(row: &Row<'_>, column: usize, parse: impl Fn(&str) -> Option<T>) -> rusqlite::Result<T> {
+pub fn text<T>(row: &Row<'_>, column: usize, parse: impl Fn(&str) -> Option<T>) -> rusqlite::Result<T> {
     let text = row.get_ref(column)?.as_str()?;
     parse(text).ok_or_else(|| unknown(column, text))
 }

@@ -12,7 +12,8 @@ use machines::Machine;
 use rusqlite::{Connection, Statement, params};
 use wire::Time;
 
-use crate::sqlite::rows::complete_status;
+use crate::sqlite::rows::{complete_status, scope};
+use crate::sqlite::{logs, tokens};
 
 pub fn save(connection: &Connection, book: &Book) -> rusqlite::Result<()> {
     book.tenants.writes().try_for_each(|(before, tenant)| write_tenant(connection, before, tenant))?;
@@ -26,14 +27,20 @@ pub fn save(connection: &Connection, book: &Book) -> rusqlite::Result<()> {
     book.deliveries
         .writes()
         .try_for_each(|(before, delivery)| write_delivery(connection, before, delivery))?;
+    tokens::write(connection, &book.tokens)?;
+    logs::write(connection, &book.logs, &book.appended)?;
     append(connection, &book.appended)
 }
 
 fn write_tenant(connection: &Connection, before: Option<&Tenant>, it: &Tenant) -> rusqlite::Result<()> {
     let sql = match before {
-        None => "INSERT INTO tenants (name, state, updated_at, id, created_at) VALUES (?1, ?2, ?3, ?4, ?5)",
+        None => {
+            "INSERT INTO tenants (name, state, updated_at, id, created_at, status_message, desired_config, version) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
+        }
         Some(_) => {
-            "UPDATE tenants SET name = ?1, state = ?2, updated_at = ?3 WHERE id = ?4 AND created_at = ?5"
+            "UPDATE tenants SET name = ?1, state = ?2, updated_at = ?3, status_message = ?6, desired_config = ?7, \
+             version = ?8 WHERE id = ?4 AND created_at = ?5"
         }
     };
     let id = it.id.text();
@@ -42,7 +49,10 @@ fn write_tenant(connection: &Connection, before: Option<&Tenant>, it: &Tenant) -
         it.state.get().as_str(),
         micros(it.updated_at),
         id.as_str(),
-        micros(it.created_at)
+        micros(it.created_at),
+        it.status_message,
+        it.desired_config,
+        it.version,
     ])?;
     Ok(())
 }
@@ -68,14 +78,17 @@ fn write_queue(connection: &Connection, it: &Queue) -> rusqlite::Result<()> {
 }
 
 fn write_runner(connection: &Connection, it: &Runner) -> rusqlite::Result<()> {
-    let sql = "INSERT INTO runners (id, acks_missed, barred_until, last_seen_at) VALUES (?1, ?2, ?3, ?4) \
+    let sql = "INSERT INTO runners (id, acks_missed, barred_until, last_seen_at, tenant_id, capabilities) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
                ON CONFLICT DO UPDATE SET acks_missed = excluded.acks_missed, barred_until = excluded.barred_until, \
-               last_seen_at = excluded.last_seen_at";
+               last_seen_at = excluded.last_seen_at, capabilities = excluded.capabilities";
     connection.prepare_cached(sql)?.execute(params![
-        it.id.as_str(),
+        it.key.id.as_str(),
         it.acks_missed,
         it.barred_until.map(micros),
-        micros(it.last_seen_at)
+        micros(it.last_seen_at),
+        scope(it.key.tenant),
+        list(&it.capabilities),
     ])?;
     Ok(())
 }
@@ -303,8 +316,8 @@ fn progress_execution(progress: &mut Statement<'_>, it: &Execution) -> rusqlite:
 
 const INSERT_EXECUTION: &str = "INSERT INTO executions (id, job_id, attempt, run_id, token, runner_id, lease_hash, \
      lease_state, status, granted_at, expires_at, timeout_at, cancel_by, due_at, started_at, finished_at, outcome, \
-     exit_code, summary, artifacts) VALUES \
-     (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)";
+     exit_code, summary, artifacts, runner_shared) VALUES \
+     (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)";
 
 fn insert_execution(insert: &mut Statement<'_>, it: &Execution) -> rusqlite::Result<()> {
     let run = it.run.map(|run| run.text());
@@ -329,6 +342,7 @@ fn insert_execution(insert: &mut Statement<'_>, it: &Execution) -> rusqlite::Res
         it.outcome.map(|outcome| outcome.exit_code),
         it.summary,
         it.artifacts,
+        it.runner_shared,
     ])?;
     Ok(())
 }

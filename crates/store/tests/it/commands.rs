@@ -3,7 +3,7 @@
 use decisions::deliveries::{ClaimDelivery, DeliveryDelivered, DeliveryFailed};
 use decisions::jobs::SubmitJob;
 use decisions::leases::{Ack, Commit, Complete, Heartbeat, Lease, Wanted};
-use decisions::records::{PlanJob, Queue, QueueId};
+use decisions::records::{PlanJob, Queue, QueueId, RunnerKey};
 use decisions::runs::{CancelRun, CreateRun, RunOrigin};
 use decisions::tenants::{EnsureTenant, PutWebhook};
 use serde_json::json;
@@ -44,6 +44,11 @@ pub fn runner(name: &str) -> RunnerId {
     RunnerId::parse(name).unwrap()
 }
 
+/// A runner that all tenants share.
+pub fn shared(name: &str) -> RunnerKey {
+    RunnerKey { tenant: None, id: runner(name) }
+}
+
 /// The queue of jobs that ask for these capabilities.
 pub fn queue(requires: &[&str]) -> QueueId {
     let requires: Vec<String> = requires.iter().map(|it| (*it).into()).collect();
@@ -76,6 +81,8 @@ pub fn lease(number: u128) -> Lease {
 pub fn lease_from(number: u128, queues: &[QueueId]) -> Lease {
     Lease {
         runner: runner("r1"),
+        tenant: None,
+        capabilities: vec!["os:linux".into()],
         wanted: Wanted::Any(queues.to_vec()),
         execution: exec_id(number),
         lease: lease_id(number),

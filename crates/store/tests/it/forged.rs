@@ -6,8 +6,8 @@ use decisions::Changes;
 use decisions::draft::Stated;
 use decisions::failures::{ClassSet, FailureClass};
 use decisions::records::{
-    Attempt, AttemptKey, Delivery, EffectRow, Execution, Job, Outcome, Queue, QueueId, Run, Runner, Sweep,
-    Tenant, Webhook, WebhookKey,
+    Attempt, AttemptKey, Delivery, EffectRow, Execution, Job, Outcome, Queue, QueueId, Run, Runner,
+    RunnerKey, Sweep, Tenant, Webhook, WebhookKey,
 };
 use machines::{attempt, delivery, execution, job, lease, run, tenant};
 use wire::runner::CompleteStatus;
@@ -29,6 +29,9 @@ pub fn some_tenant(number: u128) -> Tenant {
         id: TenantId::from_u128(number),
         name: format!("tenant-{number}"),
         state: Stated::stored(tenant::State::Ready),
+        status_message: HARD.into(),
+        desired_config: format!("{{{HARD:?}:1}}"),
+        version: i64::MAX,
         created_at: at(1),
         updated_at: at(2),
     }
@@ -44,8 +47,9 @@ pub fn some_webhook(tenant: TenantId) -> Webhook {
 }
 
 pub fn full_runner() -> Runner {
-    let id = runner("~!@#$%^&*()_+{}|:\"<>?[]\\;',./`");
-    Runner { id, acks_missed: 2, barred_until: Some(at(5)), last_seen_at: at(-6) }
+    let key = RunnerKey { tenant: None, id: runner("~!@#$%^&*()_+{}|:\"<>?[]\\;',./`") };
+    let capabilities = vec![HARD.into(), String::new()];
+    Runner { key, capabilities, acks_missed: 2, barred_until: Some(at(5)), last_seen_at: at(-6) }
 }
 
 pub fn full_run(number: u128, tenant: TenantId) -> Run {
@@ -201,6 +205,7 @@ pub fn bare_execution(number: u128, attempt: AttemptKey, token: u32) -> Executio
         run: None,
         token,
         runner: runner("r"),
+        runner_shared: false,
         lease_hash: lease_id(number).hash(),
         lease: Stated::stored(lease::State::Revoked),
         status: Stated::stored(execution::State::Aborted),
@@ -220,7 +225,8 @@ pub fn bare_execution(number: u128, attempt: AttemptKey, token: u32) -> Executio
 pub fn full_execution(number: u128, attempt: AttemptKey, token: u32, run: RunId) -> Execution {
     Execution {
         run: Some(run),
-        runner: full_runner().id,
+        runner: full_runner().key.id,
+        runner_shared: true,
         lease: Stated::stored(lease::State::Active),
         status: Stated::stored(execution::State::Committed),
         granted_at: at(-1),
@@ -298,6 +304,6 @@ pub fn little_world() -> Changes {
     changes.attempts.insert(attempt.key, attempt);
     changes.executions.insert(execution.id, execution);
     changes.deliveries.insert(delivery.id, delivery);
-    changes.runners.insert(runner.id.clone(), runner);
+    changes.runners.insert(runner.key.clone(), runner);
     changes
 }

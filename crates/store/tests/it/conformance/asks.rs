@@ -7,8 +7,8 @@ use store::Store;
 use wire::{MessageId, TenantId};
 
 use crate::commands::{
-    ack, complete, exec_id, fail, job_id, lease, lease_job, plan_job, queue, run, run_id, runner, submit,
-    tenant, webhook,
+    ack, complete, exec_id, fail, job_id, lease, lease_job, plan_job, queue, run, run_id, runner, shared,
+    submit, tenant, webhook,
 };
 use crate::desk::Desk;
 use crate::stores::on_stores;
@@ -67,7 +67,7 @@ async fn what_does_not_exist_is_not_in_the_book<S: Store>(desk: Desk<S>) {
         Ask::Succeeded(run_id(7)),
         Ask::Family(job_id(7)),
         Ask::Execution(exec_id(7)),
-        Ask::Runner(runner("nobody")),
+        Ask::Runner(shared("nobody")),
         Ask::Trigger(tenant(), "nothing".into()),
         Ask::JobKey(tenant(), "nothing".into()),
         Ask::Ready { queues: vec![queue(&["os:none"])], count: 5 },
@@ -179,7 +179,7 @@ async fn an_execution_comes_with_its_own_attempt_and_the_rest_of_its_family<S: S
     assert_eq!((keys(&book.jobs), keys(&book.runs)), (vec![job], vec![run_id(1)]));
     assert_eq!(keys(&book.attempts), [attempt(job, 1), attempt(job, 2)]);
     assert_eq!(keys(&book.executions), [exec_id(1), exec_id(2)]);
-    assert!(book.runners.has(&runner("r1")));
+    assert!(book.runners.has(&shared("r1")));
     let file = desk.job(job).await;
     assert_eq!(book.executions.peek_all().cloned().collect::<Vec<_>>(), file.executions);
     assert_eq!(book.attempts.peek_all().cloned().collect::<Vec<_>>(), file.attempts);
@@ -200,8 +200,8 @@ async fn a_lost_lease_of_the_latest_attempt_comes_with_the_live_one<S: Store>(de
 async fn a_runner_is_known_after_its_first_lease<S: Store>(desk: Desk<S>) {
     let desk = desk.open().await;
     desk.must(lease(1)).await; // there is no work, but it was seen
-    let book = desk.book(&[Ask::Runner(runner("r1"))]).await;
-    let known = book.runners.peek(&runner("r1")).unwrap();
+    let book = desk.book(&[Ask::Runner(shared("r1"))]).await;
+    let known = book.runners.peek(&shared("r1")).unwrap();
     assert_eq!((known.acks_missed, known.barred_until), (0, None));
     assert_eq!(keys(&book.runners).len(), 1);
 }

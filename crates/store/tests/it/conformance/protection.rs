@@ -12,8 +12,8 @@ use store::{Sqlite, Store, StoreError};
 use wire::{MessageId, TenantId};
 
 use crate::commands::{
-    ack, cancel_run, complete, exec_id, heartbeat, job_id, lease, lease_job, run_id, runner, submit, tenant,
-    wide_run,
+    ack, cancel_run, complete, exec_id, heartbeat, job_id, lease, lease_job, run_id, runner, shared, submit,
+    tenant, wide_run,
 };
 use crate::desk::Desk;
 use crate::forged::{full_runner, little_world};
@@ -63,8 +63,8 @@ async fn read_then_moved<S: Store, R: Kept>(desk: &Desk<S>, ask: Ask, key: R::Ke
     }
     let mut elsewhere = Changes::default();
     let kind = std::any::type_name::<R>().rsplit("::").next().unwrap();
-    let bystander = Runner { id: runner(&format!("bystander-of-{kind}")), ..full_runner() };
-    elsewhere.runners.insert(bystander.id.clone(), bystander);
+    let bystander = Runner { key: shared(&format!("bystander-of-{kind}")), ..full_runner() };
+    elsewhere.runners.insert(bystander.key.clone(), bystander);
     loaded.book.apply(elsewhere);
 
     let mut changes = Changes::default();
@@ -83,7 +83,7 @@ async fn each_kind_moves<S: Store>(desk: &Desk<S>, read: bool) {
     desk.forge(little_world()).await.unwrap();
     let attempt = AttemptKey { job: job_id(50), index: 1 };
     let (tenant, delivery) = (TenantId::from_u128(50), MessageId::from_u128(50));
-    let (family, runner) = (Ask::Execution(exec_id(50)), Ask::Runner(full_runner().id));
+    let (family, runner) = (Ask::Execution(exec_id(50)), Ask::Runner(full_runner().key));
     let asks = [Ask::Tenant(tenant), Ask::Delivery(delivery), family.clone(), runner.clone()];
     let book = desk.book(&asks).await;
     let later = crate::forged::at(77);
@@ -98,8 +98,8 @@ async fn each_kind_moves<S: Store>(desk: &Desk<S>, read: bool) {
     read_then_moved(desk, family.clone(), attempt, read, moved).await;
     let moved = Execution { expires_at: later, ..stored(&book, &exec_id(50)) };
     read_then_moved(desk, family, exec_id(50), read, moved).await;
-    let moved = Runner { last_seen_at: later, ..stored(&book, &full_runner().id) };
-    read_then_moved(desk, runner, full_runner().id, read, moved).await;
+    let moved = Runner { last_seen_at: later, ..stored(&book, &full_runner().key) };
+    read_then_moved(desk, runner, full_runner().key, read, moved).await;
     let moved = Delivery { updated_at: later, ..stored(&book, &delivery) };
     read_then_moved(desk, Ask::Delivery(delivery), delivery, read, moved).await;
 }

@@ -113,7 +113,7 @@ async fn every_record_survives_with_all_fields_set_and_with_none<S: Store>(desk:
     assert_eq!(desk.store.queues().await.unwrap(), [queue]);
     assert_eq!(read::<S, Tenant>(&desk, Ask::Tenant(tenant.id), &tenant.id).await, tenant);
     assert_eq!(read::<S, Webhook>(&desk, Ask::Tenant(tenant.id), &webhook.key).await, webhook);
-    assert_eq!(read::<S, Runner>(&desk, Ask::Runner(runner.id.clone()), &runner.id).await, runner);
+    assert_eq!(read::<S, Runner>(&desk, Ask::Runner(runner.key.clone()), &runner.key).await, runner);
     let files = desk.store.run_files_after(None, 9).await.unwrap();
     assert!(files.iter().map(|file| &file.run).eq(&runs));
     for index in [0, 1] {
@@ -161,7 +161,7 @@ async fn every_record_survives_being_changed_back_and_forth<S: Store>(desk: Desk
         rewrite(&desk, ask, if round == 0 { full.delivery.clone() } else { delivery.clone() }).await;
         let (missed, barred) = if round == 0 { (0, None) } else { (9, Some(crate::forged::at(99))) };
         let runner = Runner { acks_missed: missed, barred_until: barred, ..full_runner() };
-        rewrite(&desk, Ask::Runner(runner.id.clone()), runner).await;
+        rewrite(&desk, Ask::Runner(runner.key.clone()), runner).await;
         let state = Stated::stored([tenant::State::Deleting, tenant::State::Failed][round]);
         rewrite(
             &desk,

@@ -102,6 +102,8 @@ pub fn lease(name: &str) -> leases::Lease {
     secret[..8].copy_from_slice(&number.to_be_bytes());
     leases::Lease {
         runner: runner(name),
+        tenant: None,
+        capabilities: vec![],
         wanted: leases::Wanted::Any(vec![queue().id]),
         execution: ExecId::from_u128(number.into()),
         lease: LeaseId::minted(ExecId::from_u128(number.into()), secret),

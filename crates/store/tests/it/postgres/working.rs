@@ -5,6 +5,7 @@ use std::time::Duration;
 use decisions::doctor::{check_job, check_run};
 use decisions::jobs::ReleaseDependents;
 use decisions::leases::{Commit, ExecutionDue, Lease, Wanted};
+use decisions::records::RunnerKey;
 use decisions::runs::{CancelRun, SweepRun};
 use decisions::tenants::PutWebhook;
 use decisions::{Ask, Command};
@@ -32,7 +33,7 @@ fn what_does_not_exist_is_not_in_the_book() {
             Ask::Release(JobId::from_u128(7)),
             Ask::Spec(JobId::from_u128(7)),
             Ask::Execution(ExecId::from_u128(7)),
-            Ask::Runner(runner("nobody")),
+            Ask::Runner(RunnerKey { tenant: None, id: runner("nobody") }),
             Ask::Trigger(tenant(), "none".into()),
             Ask::JobKey(tenant(), "none".into()),
             Ask::TenantName("none".into()),

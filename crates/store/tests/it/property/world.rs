@@ -282,6 +282,8 @@ impl World {
         let number = self.next();
         let lease = Lease {
             runner: runner(&format!("r{name}")),
+            tenant: (name == 0).then(tenant), // one of the tenant's own, and others that all share
+            capabilities: vec![],
             wanted: match wanted {
                 LeaseWanted::Any(set) => Wanted::Any(queues(*set)),
                 LeaseWanted::Job(nth) => Wanted::Job(self.job(*nth, is_queued)),

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use store::{Sqlite, Store};
 use tempfile::TempDir;
 
-use crate::commands::{ack, complete, heartbeat, job_id, lease, submit};
+use crate::commands::{ack, complete, heartbeat, job_id, lease, shared, submit};
 use crate::desk::Desk;
 use crate::stores::block_on;
 
@@ -88,7 +88,7 @@ fn what_another_process_wrote_is_seen_by_the_next_load() {
         assert_eq!(book.attempts.peek_all().next().unwrap().explanation, "seen");
         raw.execute_batch("UPDATE jobs SET tokens = 1; UPDATE runners SET acks_missed = 2").unwrap();
         desk.must(heartbeat(&lease)).await;
-        let book = desk.book(&[Ask::Family(job_id(1)), Ask::Runner(lease.runner.clone())]).await;
+        let book = desk.book(&[Ask::Family(job_id(1)), Ask::Runner(shared(lease.runner.as_str()))]).await;
         assert_eq!(book.jobs.peek(&job_id(1)).unwrap().tokens, 1);
         assert_eq!(book.runners.peek_all().next().unwrap().acks_missed, 2);
     });
