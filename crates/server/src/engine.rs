@@ -13,6 +13,7 @@ use tokio::task::JoinHandle;
 use std::sync::Arc;
 
 use crate::clock::Clock;
+use crate::metrics::{Metrics, steps_of};
 use crate::perform::{Batch, Failure, Perform, Settled, WAITING_MAX};
 
 /// Nobody waits for a command that a hint gave rise to.
@@ -25,6 +26,7 @@ pub struct Engine<S> {
     commands: mpsc::Sender<(Command, Ticket)>,
     hints: broadcast::Sender<Hint>,
     stop: watch::Sender<bool>,
+    metrics: Arc<Metrics>,
     task: Arc<tokio::sync::Mutex<Option<JoinHandle<()>>>>,
 }
 
@@ -36,6 +38,7 @@ impl<S> Clone for Engine<S> {
             commands: self.commands.clone(),
             hints: self.hints.clone(),
             stop: self.stop.clone(),
+            metrics: self.metrics.clone(),
             task: self.task.clone(),
         }
     }
@@ -49,6 +52,7 @@ impl<S: Store> Engine<S> {
         let (commands, incoming) = mpsc::channel(WAITING_MAX);
         let (hints, _) = broadcast::channel(HINTS_KEPT);
         let (stop, stopping) = watch::channel(false);
+        let metrics = Arc::new(Metrics::default());
         let shell = Shell {
             store: store.clone(),
             clock,
@@ -56,18 +60,27 @@ impl<S: Store> Engine<S> {
             incoming,
             hints: hints.clone(),
             stopping,
+            metrics: metrics.clone(),
         };
         let task = Arc::new(tokio::sync::Mutex::new(Some(tokio::spawn(shell.run()))));
-        Engine { store, clock, commands, hints, stop, task }
+        Engine { store, clock, commands, hints, stop, metrics, task }
     }
 
     /// Performs one command: the answer comes after the commit that makes it true.
     pub async fn perform(&self, command: impl Into<Command>) -> Result<Answer, Failure> {
+        let command = command.into();
+        let (name, began) = (command.name(), self.clock.now());
+        let answer = self.send(command).await;
+        self.metrics.performed(name, &answer, self.clock.now().since(began));
+        answer
+    }
+
+    async fn send(&self, command: Command) -> Result<Answer, Failure> {
         if *self.stop.borrow() {
             return Err(Failure::Unavailable("the server is stopping".into()));
         }
         let (ticket, answer) = oneshot::channel();
-        self.commands.try_send((command.into(), Some(ticket))).map_err(|error| match error {
+        self.commands.try_send((command, Some(ticket))).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => Failure::Busy,
             mpsc::error::TrySendError::Closed(_) => Failure::Unavailable("the server is stopping".into()),
         })?;
@@ -80,6 +93,10 @@ impl<S: Store> Engine<S> {
 
     pub fn clock(&self) -> Clock {
         self.clock
+    }
+
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
     }
 
     pub fn hints(&self) -> broadcast::Receiver<Hint> {
@@ -102,6 +119,7 @@ struct Shell<S> {
     incoming: mpsc::Receiver<(Command, Ticket)>,
     hints: broadcast::Sender<Hint>,
     stopping: watch::Receiver<bool>,
+    metrics: Arc<Metrics>,
 }
 
 impl<S: Store> Shell<S> {
@@ -143,7 +161,11 @@ impl<S: Store> Shell<S> {
         };
         let mut book = loaded.book;
         self.perform.handle_loaded(&mut batch, &mut book, loaded.now);
+        let (size, steps) = (batch.size(), steps_of(&book.appended.transitions));
         let saved = self.store.save(loaded.session, book).await;
+        if saved.is_ok() {
+            self.metrics.saved(size, steps);
+        }
         self.perform.handle_saved(batch, saved)
     }
 

@@ -169,6 +169,10 @@ impl<T> Batch<T> {
         Batch { waiting, decided: Vec::new(), hints: Vec::new(), conflicts }
     }
 
+    pub fn size(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// What must be loaded, each thing once.
     pub fn asks(&self) -> Vec<Ask> {
         let mut asks = Vec::with_capacity(self.waiting.len() * 2);

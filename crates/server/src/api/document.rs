@@ -29,7 +29,10 @@ pub struct Routes<S> {
 
 impl<S: Store> Routes<S> {
     pub fn new() -> Routes<S> {
-        let mut schemas = vec![(wire::api::Problem::name().into(), <wire::api::Problem as utoipa::PartialSchema>::schema())];
+        let mut schemas = vec![(
+            wire::api::Problem::name().into(),
+            <wire::api::Problem as utoipa::PartialSchema>::schema(),
+        )];
         wire::api::Problem::schemas(&mut schemas);
         Routes { router: Router::new(), paths: Paths::new(), schemas }
     }

@@ -151,7 +151,7 @@ fn nul(json: &[u8]) -> Option<Problem> {
 /// The `{id}` of a path. What no id can be is left to whoever looks for it: it is not found.
 pub struct Item(pub String);
 
-impl<S: Sync> FromRequestParts<S> for Item {
+impl<S: Send + Sync> FromRequestParts<S> for Item {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
@@ -160,7 +160,7 @@ impl<S: Sync> FromRequestParts<S> for Item {
 }
 
 /// One named part of the path.
-pub async fn path_part<S: Sync>(parts: &mut Parts, state: &S, name: &str) -> Result<String, Problem> {
+pub async fn path_part<S: Send + Sync>(parts: &mut Parts, state: &S, name: &str) -> Result<String, Problem> {
     let missing = || Problem::not_found("not_found", "thing");
     let params = RawPathParams::from_request_parts(parts, state).await.map_err(|_| missing())?;
     let found = params.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_string());

@@ -106,8 +106,8 @@ async fn minted<S: Store>(
     tenant: Option<TenantId>,
     asked: api::CreateToken,
 ) -> Result<(StatusCode, Json<MintedToken>), Problem> {
-    let id = Mint.token_id(api.engine.clock().now());
-    let secret = Mint.token(id);
+    let id = Mint.token(api.engine.clock().now());
+    let secret = Mint.token_secret(id);
     let kind = match asked.kind {
         TokenKind::Admin => Kind::Admin,
         TokenKind::Tenant => Kind::Tenant,

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::ids::TokenId;
-use crate::secret::TokenSecret;
 use crate::time::Time;
+use crate::token::TokenSecret;
 
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct CreateToken {

@@ -54,8 +54,7 @@ async fn lease<S: Store>(
     check_words("capabilities", &asked.capabilities)?;
     if let Some(named) = &asked.job_id {
         let job = wanted_job(&api, access.scope, asked.tenant_id, named).await?;
-        let granted =
-            api.dispatch.lease_job(access.scope, asked.runner_id, asked.capabilities, job).await;
+        let granted = api.dispatch.lease_job(access.scope, asked.runner_id, asked.capabilities, job).await;
         return granted.map(|granted| lease_granted(*granted)).map_err(over_is_gone);
     }
     let wait = Duration::from_secs_f64(asked.wait_seconds.as_f64().min(WAIT_MAX.as_secs_f64()));
@@ -78,7 +77,9 @@ async fn wanted_job<S: Store>(
     said: Option<TenantId>,
     named: &str,
 ) -> Result<JobId, Problem> {
-    if let (Some(scope), Some(said)) = (scope, said) && scope != said {
+    if let (Some(scope), Some(said)) = (scope, said)
+        && scope != said
+    {
         return Err(Refusal::JobNotFound.into());
     }
     match scope.or(said) {

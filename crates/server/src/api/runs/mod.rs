@@ -70,14 +70,8 @@ async fn trigger<S: Store>(
     };
     let plan = asked.plan.map(|plan| plan::converted(plan, &origin)).transpose()?;
     let id = Mint.run(api.engine.clock().now());
-    let command = CreateRun {
-        id,
-        tenant,
-        trigger_key: asked.trigger_key,
-        origin,
-        fail_fast: asked.fail_fast,
-        plan,
-    };
+    let command =
+        CreateRun { id, tenant, trigger_key: asked.trigger_key, origin, fail_fast: asked.fail_fast, plan };
     created(&api, tenant, api.engine.perform(command).await?).await
 }
 

@@ -56,7 +56,10 @@ fn classes(names: &[String]) -> Result<ClassSet, Problem> {
         FailureClass::parse(name).ok_or_else(|| {
             let known: Vec<_> = FailureClass::ALL.into_iter().filter(|class| class.may_retry()).collect();
             let known: Vec<_> = known.into_iter().map(FailureClass::as_str).collect();
-            Problem::invalid("retry_on", format!("no class is called `{name}`; there are {}", known.join(", ")))
+            Problem::invalid(
+                "retry_on",
+                format!("no class is called `{name}`; there are {}", known.join(", ")),
+            )
         })
     };
     Ok(ClassSet::of(&names.iter().map(parsed).collect::<Result<Vec<_>, _>>()?))
