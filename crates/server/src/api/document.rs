@@ -7,6 +7,7 @@ use axum::Router;
 use axum::handler::Handler;
 use axum::routing::{MethodFilter, MethodRouter};
 use store::Store;
+use utoipa::__dev::{SchemaReferences, Tags};
 use utoipa::openapi::path::{Operation, Paths};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{
@@ -19,6 +20,10 @@ use crate::api::state::Api;
 
 /// The name of the security scheme in the document.
 pub const TOKEN: &str = "token";
+
+/// What `#[utoipa::path]` makes beside a handler: `__path_` and the handler's name.
+pub trait Described: Path + SchemaReferences + Tags<'static> {}
+impl<P: Path + SchemaReferences + Tags<'static>> Described for P {}
 
 /// A router and the description of all that was added to it.
 pub struct Routes<S> {
@@ -40,7 +45,7 @@ impl<S: Store> Routes<S> {
     /// Serves a handler where its description `P` says.
     pub fn add<P, H, T>(mut self, handler: H) -> Routes<S>
     where
-        P: Path + utoipa::__dev::SchemaReferences,
+        P: Described,
         H: Handler<T, Api<S>>,
         T: 'static,
     {
@@ -52,10 +57,15 @@ impl<S: Store> Routes<S> {
     }
 
     /// Describes what is served by other means.
-    pub fn describe<P: Path + utoipa::__dev::SchemaReferences>(mut self) -> Routes<S> {
+    pub fn describe<P: Described>(mut self) -> Routes<S> {
         let path = P::path();
         P::schemas(&mut self.schemas);
-        self.paths.add_path_operation(&path, P::methods(), with_usual_problems(P::operation(), &path));
+        let mut operation = with_usual_problems(P::operation(), &path);
+        let tags = P::tags();
+        // Handlers are named within their file; an operation's id is unique in the document.
+        operation.operation_id = operation.operation_id.map(|id| format!("{}_{id}", tags.join("_")));
+        operation.tags = Some(tags.into_iter().map(Into::into).collect());
+        self.paths.add_path_operation(&path, P::methods(), operation);
         self
     }
 

@@ -35,7 +35,7 @@ async fn readyz<S: Store>(State(api): State<Api<S>>) -> Result<&'static str, Pro
     if api.is_stopping() {
         return Err(Problem::stopping());
     }
-    api.engine.store().log_bounds().await?;
+    api.engine.store().tenants_after(None, 1).await?;
     Ok("ready\n")
 }
 
