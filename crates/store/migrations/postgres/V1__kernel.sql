@@ -11,7 +11,7 @@ CREATE TABLE tenants (
     state       text        NOT NULL CHECK (state IN ('requested', 'planning', 'provisioning', 'ready', 'updating', 'deleting', 'archived', 'failed')),
     status_message text     NOT NULL,
     desired_config text     NOT NULL, -- canonical JSON
-    version     bigint      NOT NULL CHECK (version >= 1),
+    revision    bigint      NOT NULL CHECK (revision >= 1), -- the tenant's version
     created_at  timestamptz NOT NULL,
     updated_at  timestamptz NOT NULL
 );
@@ -25,7 +25,7 @@ CREATE TABLE tokens (
     hash        bytea       NOT NULL,
     created_at  timestamptz NOT NULL,
     revoked_at  timestamptz,
-    CHECK (CASE kind WHEN 'admin' THEN tenant_id IS NULL WHEN 'tenant' THEN tenant_id IS NOT NULL ELSE true END)
+    CHECK ((tenant_id IS NULL OR kind <> 'admin') AND (tenant_id IS NOT NULL OR kind <> 'tenant'))
 );
 CREATE INDEX tokens_tenant ON tokens (tenant_id, id);
 

@@ -10,7 +10,7 @@ CREATE TABLE tenants (
             OR state = 'updating' OR state = 'deleting' OR state = 'archived' OR state = 'failed'),
     status_message TEXT NOT NULL,
     desired_config TEXT NOT NULL, -- canonical JSON
-    version     INTEGER NOT NULL CHECK (version >= 1),
+    revision    INTEGER NOT NULL CHECK (revision >= 1), -- the tenant's version
     created_at  INTEGER NOT NULL,
     updated_at  INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
@@ -24,7 +24,7 @@ CREATE TABLE tokens (
     hash        BLOB    NOT NULL,
     created_at  INTEGER NOT NULL,
     revoked_at  INTEGER,
-    CHECK (CASE kind WHEN 'admin' THEN tenant_id IS NULL WHEN 'tenant' THEN tenant_id IS NOT NULL ELSE true END)
+    CHECK ((tenant_id IS NULL OR kind <> 'admin') AND (tenant_id IS NOT NULL OR kind <> 'tenant'))
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX tokens_tenant ON tokens (tenant_id, id);
 

@@ -60,7 +60,7 @@ impl Tables {
 
     pub fn events_scan(&self, tenant: TenantId, after: i64, scan_max: usize) -> (Vec<Event>, i64) {
         let scanned = self.events.iter().skip(after.max(0) as usize).take(scan_max);
-        let last = scanned.clone().last().map_or(after, |(_, event)| event.seq);
+        let last = scanned.clone().next_back().map_or(after, |(_, event)| event.seq);
         let of_tenant = scanned.filter(|(root, _)| self.tenant_of(root) == Some(tenant));
         (of_tenant.map(|(_, event)| event.clone()).collect(), last)
     }

@@ -24,7 +24,7 @@ table!(Tenant, "tenants", |it| {
     Moving updated_at: "timestamptz" = moment(it.updated_at);
     Moving status_message: "text" = it.status_message.as_str();
     Moving desired_config: "text" = it.desired_config.as_str();
-    Moving version: "bigint" = it.version;
+    Moving revision: "bigint" = it.version;
 } |cells| Ok(Tenant {
     id: cells.next()?,
     name: cells.next()?,

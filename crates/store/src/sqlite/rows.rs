@@ -16,7 +16,7 @@ use wire::runner::CompleteStatus;
 use wire::{ExecId, JobId, LeaseHash, MessageId, RunId, RunnerId, TenantId, Time};
 
 pub const TENANT: &str = "SELECT id, name, state, created_at, updated_at, status_message, \
-     desired_config, version FROM tenants";
+     desired_config, revision FROM tenants";
 pub const RUN: &str = "SELECT id, tenant_id, state, outcome, status_message, attempt, rerun_of, trigger_key, repository, \
      git_ref, commit_id, base, fail_fast, jobs_total, jobs_open, required_failed, reports_open, sweep, swept_to, due_at, \
      created_at, updated_at, finished_at FROM runs";

@@ -35,12 +35,12 @@ pub fn save(connection: &Connection, book: &Book) -> rusqlite::Result<()> {
 fn write_tenant(connection: &Connection, before: Option<&Tenant>, it: &Tenant) -> rusqlite::Result<()> {
     let sql = match before {
         None => {
-            "INSERT INTO tenants (name, state, updated_at, id, created_at, status_message, desired_config, version) \
+            "INSERT INTO tenants (name, state, updated_at, id, created_at, status_message, desired_config, revision) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
         }
         Some(_) => {
             "UPDATE tenants SET name = ?1, state = ?2, updated_at = ?3, status_message = ?6, desired_config = ?7, \
-             version = ?8 WHERE id = ?4 AND created_at = ?5"
+             revision = ?8 WHERE id = ?4 AND created_at = ?5"
         }
     };
     let id = it.id.text();

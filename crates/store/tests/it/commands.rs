@@ -3,13 +3,15 @@
 use decisions::deliveries::{ClaimDelivery, DeliveryDelivered, DeliveryFailed};
 use decisions::jobs::SubmitJob;
 use decisions::leases::{Ack, Commit, Complete, Heartbeat, Lease, Wanted};
-use decisions::records::{PlanJob, Queue, QueueId, RunnerKey};
+use decisions::logs::AppendLog;
+use decisions::records::{PlanJob, Queue, QueueId, RunnerKey, TokenKind};
 use decisions::runs::{CancelRun, CreateRun, RunOrigin};
 use decisions::tenants::{EnsureTenant, PutWebhook};
+use decisions::tokens::CreateToken;
 use serde_json::json;
 use serde_json::value::RawValue;
 use wire::runner::{CompleteStatus, Effect};
-use wire::{ExecId, JobId, LeaseId, MessageId, RunId, RunnerId, TenantId, Time};
+use wire::{ExecId, JobId, LeaseId, MessageId, RunId, RunnerId, TenantId, Time, TokenId, TokenSecret};
 
 /// When the process's clock starts, on stores that have none of their own.
 pub const START: Time = Time::from_seconds(1_767_513_600);
@@ -103,6 +105,26 @@ pub fn heartbeat(lease: &Lease) -> Heartbeat {
 
 pub fn commit(lease: &Lease, effects: Vec<Effect>) -> Commit {
     Commit { lease: lease.lease.key(), runner: lease.runner.clone(), effects }
+}
+
+pub fn append(lease: &Lease, offset: u64, bytes: &[u8]) -> AppendLog {
+    AppendLog { lease: lease.lease.key(), offset, bytes: bytes.into() }
+}
+
+pub fn token_id(number: u128) -> TokenId {
+    TokenId::from_u128(number)
+}
+
+/// A token of the tenant's.
+pub fn token(number: u128) -> CreateToken {
+    let id = token_id(number);
+    CreateToken {
+        id,
+        hash: TokenSecret::minted(id, [7; 32]).hash(),
+        kind: TokenKind::Tenant,
+        tenant: Some(tenant()),
+        name: format!("token {number}"),
+    }
 }
 
 pub fn complete(lease: &Lease) -> Complete {

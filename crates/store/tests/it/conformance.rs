@@ -5,7 +5,9 @@
 mod asks;
 mod chunks;
 mod finders;
+mod lists;
 mod log;
+mod printed;
 mod protection;
 mod ready;
 mod round_trip;

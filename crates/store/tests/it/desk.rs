@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use decisions::ask::merged;
 use decisions::doctor::{JobFile, RunFile, check_delivery, check_job, check_run, replay};
-use decisions::records::{Delivery, Event};
+use decisions::records::{Delivery, Event, Execution, Log, LogChunk, QueueId, Runner, Token};
 use decisions::{Answer, Ask, Book, Changes, Command, Granted, Policy, Refusal, decide};
 use machines::Machine;
 use store::{Loaded, Store, StoreError};
-use wire::{JobId, RunId, Time};
+use wire::{JobId, RunId, TenantId, Time};
 
 use crate::commands;
 
@@ -181,13 +181,36 @@ pub struct Contents {
     pub runs: Vec<RunFile>,
     pub deliveries: Vec<Delivery>,
     pub events: Vec<Event>,
+    pub tokens: Vec<Token>,
+    pub runners: Vec<Runner>,
+    pub queues_ready: Vec<QueueId>,
+    pub live: Vec<(Execution, TenantId)>,
+    pub logs: Vec<(Log, Vec<LogChunk>)>,
 }
 
 pub async fn contents<S: Store>(store: &S) -> Contents {
+    let tenants = store.tenants().await.unwrap();
+    let jobs = store.job_files_after(None, ALL).await.unwrap();
+    let (mut tokens, mut runners) = (Vec::new(), Vec::new());
+    for tenant in tenants.iter().map(|tenant| Some(tenant.id)).chain([None]) {
+        tokens.extend(store.tokens_of(tenant, None, ALL).await.unwrap());
+        runners.extend(store.runners_of(tenant, None, ALL).await.unwrap());
+    }
+    let mut logs = Vec::new();
+    for execution in jobs.iter().flat_map(|file| &file.executions) {
+        if let Some(log) = store.log(execution.id).await.unwrap() {
+            logs.push((log, store.log_chunks(execution.id, 0, ALL).await.unwrap()));
+        }
+    }
     Contents {
-        tenants: store.tenants().await.unwrap(),
+        tokens,
+        runners,
+        logs,
+        queues_ready: store.queues_ready().await.unwrap(),
+        live: store.executions_live(ALL).await.unwrap(),
+        tenants,
         queues: store.queues().await.unwrap(),
-        jobs: store.job_files_after(None, ALL).await.unwrap(),
+        jobs,
         runs: store.run_files_after(None, ALL).await.unwrap(),
         deliveries: store.deliveries_after(None, ALL).await.unwrap(),
         events: store.events_after(0, ALL).await.unwrap(),
@@ -210,6 +233,7 @@ impl Contents {
             Ok(replayed) => problems.push(format!("the log leads to {replayed:?}, not {:?}", self.states())),
             Err(problem) => problems.push(problem),
         }
+        problems.extend(self.logs.iter().filter_map(|(log, chunks)| log_problem(log, chunks)));
         problems
     }
 
@@ -237,4 +261,20 @@ impl Contents {
         }
         states
     }
+}
+
+/// The head and the tail are there without a gap, and no chunk lies in both.
+fn log_problem(log: &Log, chunks: &[LogChunk]) -> Option<String> {
+    let (head, tail): (Vec<&LogChunk>, Vec<&LogChunk>) = chunks.iter().partition(|it| it.offset < log.head);
+    let joined = |chunks: &[&LogChunk]| chunks.windows(2).all(|pair| pair[0].end() == pair[1].offset);
+    let ends = |chunks: &[&LogChunk], end: u64| chunks.last().map_or(0, |it| it.end()) == end;
+    let has_tail = log.received > log.head;
+    let sound = joined(&head)
+        && head.first().is_none_or(|first| first.offset == 0)
+        && ends(&head, log.head)
+        && joined(&tail)
+        && tail.is_empty() != has_tail
+        && (!has_tail || ends(&tail, log.received))
+        && tail.first().is_none_or(|first| first.offset <= log.tail_from && first.end() > log.tail_from);
+    (!sound).then(|| format!("{log:?} is kept as {chunks:?}"))
 }

@@ -6,14 +6,14 @@ use decisions::Changes;
 use decisions::draft::Stated;
 use decisions::failures::{ClassSet, FailureClass};
 use decisions::records::{
-    Attempt, AttemptKey, Delivery, EffectRow, Execution, Job, Outcome, Queue, QueueId, Run, Runner,
-    RunnerKey, Sweep, Tenant, Webhook, WebhookKey,
+    Attempt, AttemptKey, Delivery, EffectRow, Execution, Job, Log, Outcome, Queue, QueueId, Run, Runner,
+    RunnerKey, Sweep, Tenant, Token, TokenKind, Webhook, WebhookKey,
 };
 use machines::{attempt, delivery, execution, job, lease, run, tenant};
 use wire::runner::CompleteStatus;
-use wire::{MessageId, RunId, TenantId, Time};
+use wire::{MessageId, RunId, TenantId, Time, TokenSecret};
 
-use crate::commands::{exec_id, job_id, lease_id, run_id, runner};
+use crate::commands::{exec_id, job_id, lease_id, run_id, runner, token_id};
 
 /// Quotes, wildcards, separators, other scripts, a composed and a decomposed ü, beyond the basic plane, control
 /// characters; everything but a zero byte.
@@ -286,6 +286,24 @@ pub fn some_effect(execution: &Execution, position: u32, kind: &'static str) -> 
     EffectRow { job: execution.job(), execution: execution.id, position, kind, body: HARD.into() }
 }
 
+pub fn full_token(number: u128, tenant: TenantId) -> Token {
+    let id = token_id(number);
+    Token {
+        id,
+        kind: TokenKind::Runner,
+        tenant: Some(tenant),
+        name: HARD.into(),
+        hash: TokenSecret::minted(id, [9; 32]).hash(),
+        created_at: at(-3),
+        revoked_at: Some(at(3)),
+    }
+}
+
+pub fn full_log(number: u128) -> Log {
+    let most = i64::MAX as u64;
+    Log { execution: exec_id(number), received: most, head: most - 2, tail_from: most - 1 }
+}
+
 /// The parents that a job needs, the job, its one attempt and one execution of it.
 pub fn little_world() -> Changes {
     let mut changes = Changes::default();
@@ -305,5 +323,8 @@ pub fn little_world() -> Changes {
     changes.executions.insert(execution.id, execution);
     changes.deliveries.insert(delivery.id, delivery);
     changes.runners.insert(runner.key.clone(), runner);
+    let (token, log) = (full_token(50, TenantId::from_u128(50)), full_log(50));
+    changes.tokens.insert(token.id, token);
+    changes.logs.insert(log.execution, log);
     changes
 }

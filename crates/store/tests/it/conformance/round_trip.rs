@@ -160,13 +160,21 @@ async fn every_record_survives_being_changed_back_and_forth<S: Store>(desk: Desk
         let ask = Ask::Delivery(delivery.id);
         rewrite(&desk, ask, if round == 0 { full.delivery.clone() } else { delivery.clone() }).await;
         let (missed, barred) = if round == 0 { (0, None) } else { (9, Some(crate::forged::at(99))) };
-        let runner = Runner { acks_missed: missed, barred_until: barred, ..full_runner() };
+        let capabilities = [vec![], vec![HARD.into()]][round].clone();
+        let runner = Runner { capabilities, acks_missed: missed, barred_until: barred, ..full_runner() };
         rewrite(&desk, Ask::Runner(runner.key.clone()), runner).await;
         let state = Stated::stored([tenant::State::Deleting, tenant::State::Failed][round]);
         rewrite(
             &desk,
             Ask::Tenant(tenant.id),
-            Tenant { state, updated_at: crate::forged::at(55), ..tenant.clone() },
+            Tenant {
+                state,
+                status_message: ["", HARD][round].into(),
+                desired_config: ["{}", HARD][round].into(),
+                version: [1, 2][round],
+                updated_at: crate::forged::at(55),
+                ..tenant.clone()
+            },
         )
         .await;
         rewrite(&desk, Ask::Tenant(tenant.id), webhook(["", HARD][round])).await;
@@ -220,6 +228,7 @@ impl Full {
             execution: Execution {
                 run: execution.run,
                 runner: execution.runner.clone(),
+                runner_shared: execution.runner_shared,
                 granted_at: execution.granted_at,
                 ..full_execution(50, execution.attempt, 1, run.id)
             },

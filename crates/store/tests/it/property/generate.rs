@@ -38,6 +38,9 @@ pub enum Op {
 #[derive(Debug, Clone)]
 pub enum TenantOp {
     Ensure { name: u8 },
+    Create { name: u8, config: u8 },
+    CreateToken { kind: u8, by_stranger: bool, shared: bool },
+    RevokeToken { token: Nth, scope: u8 },
     PutWebhook { by_stranger: bool, name: u8, events: u8 },
 }
 
@@ -62,13 +65,43 @@ pub enum JobOp {
 
 #[derive(Debug, Clone)]
 pub enum LeaseOp {
-    Lease { runner: u8, wanted: LeaseWanted },
-    Ack { lease: Nth, by_stranger: bool },
-    Heartbeat { lease: Nth, by_stranger: bool, phase: Option<bool> },
-    Commit { lease: Nth, by_stranger: bool, effects: u8 },
-    Complete { lease: Nth, by_stranger: bool, succeeded: bool, summary: u8 },
-    CancelAck { lease: Nth, by_stranger: bool },
-    Due { lease: Nth },
+    Lease {
+        runner: u8,
+        wanted: LeaseWanted,
+    },
+    Ack {
+        lease: Nth,
+        by_stranger: bool,
+    },
+    Heartbeat {
+        lease: Nth,
+        by_stranger: bool,
+        phase: Option<bool>,
+    },
+    Commit {
+        lease: Nth,
+        by_stranger: bool,
+        effects: u8,
+    },
+    Complete {
+        lease: Nth,
+        by_stranger: bool,
+        succeeded: bool,
+        summary: u8,
+    },
+    CancelAck {
+        lease: Nth,
+        by_stranger: bool,
+    },
+    /// From the right place, or so far from it.
+    Append {
+        lease: Nth,
+        off_by: i8,
+        bytes: u8,
+    },
+    Due {
+        lease: Nth,
+    },
 }
 
 #[derive(Debug, Clone)]
@@ -167,13 +200,20 @@ fn op() -> impl Strategy<Value = Op> {
         8 => of_jobs().prop_map(Op::Jobs),
         30 => of_leases().prop_map(Op::Leases),
         8 => of_deliveries().prop_map(Op::Deliveries),
-        1 => of_tenants().prop_map(Op::Tenants),
+        2 => of_tenants().prop_map(Op::Tenants),
     ]
 }
 
 fn of_tenants() -> impl Strategy<Value = TenantOp> {
     prop_oneof![
         (0..4u8).prop_map(|name| TenantOp::Ensure { name }),
+        (0..4u8, 0..3u8).prop_map(|(name, config)| TenantOp::Create { name, config }),
+        (0..3u8, rarely(), any::<bool>()).prop_map(|(kind, by_stranger, shared)| TenantOp::CreateToken {
+            kind,
+            by_stranger,
+            shared
+        }),
+        (nth(), 0..4u8).prop_map(|(token, scope)| TenantOp::RevokeToken { token, scope }),
         (rarely(), 0..2u8, 0..4u8).prop_map(|(by_stranger, name, events)| TenantOp::PutWebhook {
             by_stranger,
             name,
@@ -222,6 +262,8 @@ fn of_leases() -> impl Strategy<Value = LeaseOp> {
             |(lease, by_stranger, succeeded, summary)| LeaseOp::Complete { lease, by_stranger, succeeded, summary }
         ),
         1 => (nth(), rarely()).prop_map(|(lease, by_stranger)| LeaseOp::CancelAck { lease, by_stranger }),
+        3 => (nth(), prop_oneof![8 => Just(0), 1 => -3..4i8], 0..14u8)
+            .prop_map(|(lease, off_by, bytes)| LeaseOp::Append { lease, off_by, bytes }),
         1 => nth().prop_map(|lease| LeaseOp::Due { lease }),
     ]
 }

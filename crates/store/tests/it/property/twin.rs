@@ -162,6 +162,11 @@ impl<P: Place> Twin<P> {
         assert_eq!(ours.jobs, theirs.jobs);
         assert_eq!(ours.deliveries, theirs.deliveries);
         assert_eq!(ours.events, theirs.events);
+        assert_eq!(ours.tokens, theirs.tokens);
+        assert_eq!(ours.runners, theirs.runners);
+        assert_eq!(ours.queues_ready, theirs.queues_ready);
+        assert_eq!(ours.live, theirs.live);
+        assert_eq!(ours.logs, theirs.logs);
         assert_eq!(self.other.integrity().await.unwrap(), [] as [&str; 0]);
     }
 

@@ -8,17 +8,19 @@ use decisions::doctor::JobFile;
 use decisions::failures::{ClassSet, FailureClass};
 use decisions::jobs::{CancelJob, ReleaseDependents, RetryJob, SubmitJob};
 use decisions::leases::{Ack, CancelAck, Commit, Complete, ExecutionDue, Heartbeat, Lease, Wanted};
-use decisions::records::{Delivery, Execution, PlanJob, Queue, QueueId, Run};
+use decisions::logs::AppendLog;
+use decisions::records::{Delivery, Execution, PlanJob, Queue, QueueId, Run, Token, TokenKind};
 use decisions::runs::{
     CancelRun, CreateRun, PlanAccepted, PlanFailed, RerunRun, RunDue, RunOrigin, SweepRun,
 };
-use decisions::tenants::{EnsureTenant, PutWebhook};
+use decisions::tenants::{CreateTenant, EnsureTenant, PutWebhook};
+use decisions::tokens::{CreateToken, RevokeToken, TokenScope};
 use decisions::{Command, Policy};
 use machines::{attempt, delivery, job, lease, run};
 use wire::runner::{CompleteStatus, Effect, Phase};
 use wire::{ExecId, JobId, LeaseKey, MessageId, RunId, RunnerId, TenantId};
 
-use crate::commands::{exec_id, job_id, lease_id, raw, run_id, runner, tenant};
+use crate::commands::{exec_id, job_id, lease_id, raw, run_id, runner, tenant, token, token_id};
 use crate::desk::Contents;
 use crate::property::generate::{
     DeliveryOp, JobOp, LeaseOp, LeaseWanted, Nth, Op, Pace, Planned, RunOp, TenantOp,
@@ -32,6 +34,9 @@ pub fn policy(pace: Pace) -> Policy {
         attempts_max: 2,
         delivery_tries_max: 2,
         jobs_per_run_max: 4,
+        log_head_bytes_max: 10,
+        log_tail_bytes_max: 15,
+        log_chunk_bytes_max: 12,
         ..Policy::default()
     };
     match pace {
@@ -151,6 +156,29 @@ impl World {
                 let id = TenantId::from_u128(1_000 + self.next());
                 EnsureTenant { id, name: TENANT_NAMES[usize::from(*name) % 4].into() }.into()
             }
+            TenantOp::Create { name, config } => {
+                let id = TenantId::from_u128(1_000 + self.next());
+                let desired_config = ["{}", " { } ", "{\"quota\":{}}"][usize::from(*config) % 3].into();
+                CreateTenant { id, name: TENANT_NAMES[usize::from(*name) % 4].into(), desired_config }.into()
+            }
+            TenantOp::CreateToken { kind, by_stranger, shared } => {
+                let number = self.next();
+                let kind = TokenKind::ALL[usize::from(*kind) % 3];
+                let tenant = (!shared).then_some(whose(*by_stranger));
+                CreateToken { kind, tenant, ..token(number) }.into()
+            }
+            TenantOp::RevokeToken { token, scope } => {
+                let is_good = |token: &Token| token.revoked_at.is_none();
+                let found = pick(self.contents().tokens.iter(), *token, is_good);
+                let id = found.map_or(token_id(NOWHERE), |token| token.id);
+                let scopes = [
+                    TokenScope::Any,
+                    TokenScope::Shared,
+                    TokenScope::Tenant(tenant()),
+                    TokenScope::Tenant(whose(true)),
+                ];
+                RevokeToken { id, scope: scopes[usize::from(*scope) % 4] }.into()
+            }
             TenantOp::PutWebhook { by_stranger, name, events } => {
                 let known = ["run.finished", "job.finished"];
                 let events = known.iter().enumerate().filter(|(index, _)| events & (1 << index) != 0);
@@ -268,6 +296,13 @@ impl World {
             LeaseOp::CancelAck { lease, by_stranger } => {
                 let (lease, runner) = self.lease(*lease, *by_stranger, lease::State::Active);
                 CancelAck { lease, runner, summary: "stopped".into(), artifacts: String::new() }.into()
+            }
+            LeaseOp::Append { lease, off_by, bytes } => {
+                let (lease, _) = self.lease(*lease, false, lease::State::Active);
+                let log = self.contents().logs.iter().find(|(log, _)| log.execution == lease.execution);
+                let received = log.map_or(0, |(log, _)| log.received);
+                let bytes = (0..*bytes).map(|place| received as u8 + place).collect();
+                AppendLog { lease, offset: received.saturating_add_signed((*off_by).into()), bytes }.into()
             }
             LeaseOp::Due { lease } => {
                 let (lease, _) = self.lease(*lease, false, lease::State::Active);

@@ -5,7 +5,9 @@ use store::{Postgres, Sqlite, Store};
 use tokio_postgres::Client;
 use wire::runner::Effect;
 
-use crate::commands::{ack, commit, ensure_tenant, fail, job_id, lease_job, plan_job, run, submit, webhook};
+use crate::commands::{
+    ack, append, commit, ensure_tenant, fail, job_id, lease_job, plan_job, run, submit, token, webhook,
+};
 use crate::desk::Desk;
 use crate::stores::{Database, block_on, connect};
 
@@ -30,6 +32,9 @@ async fn fill<S: Store>(store: S) -> Desk<S> {
     desk.must(fail(&first, "connection reset")).await;
     desk.must(second.clone()).await;
     desk.must(ack(&second)).await;
+    desk.must(append(&second, 0, b"one")).await;
+    desk.must(append(&second, 3, b"two")).await;
+    desk.must_all([token(1), token(2)]).await;
     desk.must(commit(&second, vec![Effect::Result { value: 1.into() }])).await;
     desk
 }
@@ -45,6 +50,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("UPDATE executions SET status = 'COMMITTED'", "unique"),
     ("UPDATE executions SET status = 'DONE'", "unique"),
     ("UPDATE executions SET token = 1", "unique"),
+    ("UPDATE log_chunks SET \"offset\" = 7", "unique"),
     // Names that no machine has.
     ("UPDATE tenants SET state = 'READY'", "check"),
     ("UPDATE runs SET state = 'DONE'", "check"),
@@ -57,6 +63,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("UPDATE executions SET status = 'RUNNING'", "check"),
     ("UPDATE executions SET outcome = 'CANCELED', exit_code = 1", "check"),
     ("UPDATE effects SET kind = 'deploy'", "check"),
+    ("UPDATE tokens SET kind = 'root'", "check"),
     ("UPDATE deliveries SET state = 'DELIVERED'", "check"),
     // Counters and halves.
     ("UPDATE runs SET jobs_open = -1", "check"),
@@ -70,6 +77,14 @@ const REFUSED: &[(&str, &str)] = &[
     ("UPDATE attempts SET attempt = 0 WHERE exec_id IS NULL", "check"),
     ("UPDATE executions SET outcome = 'FAILED', exit_code = NULL", "check"),
     ("UPDATE executions SET outcome = NULL, exit_code = 0", "check"),
+    ("UPDATE tenants SET revision = 0", "check"),
+    ("UPDATE tokens SET kind = 'admin'", "check"),
+    ("UPDATE tokens SET tenant_id = NULL", "check"),
+    ("UPDATE logs SET head = -1, tail_from = 0", "check"),
+    ("UPDATE logs SET tail_from = head - 1", "check"),
+    ("UPDATE logs SET tail_from = received + 1", "check"),
+    ("UPDATE log_chunks SET \"offset\" = -1", "check"),
+    ("UPDATE tokens SET hash = NULL", "not null"),
     ("UPDATE jobs SET name = NULL", "not null"),
     ("UPDATE executions SET lease_hash = NULL", "not null"),
     // References.
@@ -93,6 +108,10 @@ const REFUSED: &[(&str, &str)] = &[
     ("UPDATE effects SET job_id = 'job_none'", "foreign key"),
     ("UPDATE deliveries SET tenant_id = 'ten_none'", "foreign key"),
     ("UPDATE deliveries SET reports = 'run_none'", "foreign key"),
+    ("UPDATE tokens SET tenant_id = 'ten_none'", "foreign key"),
+    ("UPDATE logs SET exec_id = 'exec_none'", "foreign key"),
+    ("UPDATE log_chunks SET exec_id = 'exec_none'", "foreign key"),
+    ("DELETE FROM logs", "foreign key"),
     ("DELETE FROM tenants", "foreign key"),
     ("DELETE FROM runs", "foreign key"),
     ("DELETE FROM jobs", "foreign key"),
@@ -103,6 +122,9 @@ const REFUSED: &[(&str, &str)] = &[
 /// What may be: without it, a refusal above might have another reason than the one it is there for.
 const ACCEPTED: &[&str] = &[
     "UPDATE runs SET trigger_key = NULL",
+    "UPDATE tokens SET kind = 'runner', tenant_id = NULL",
+    "UPDATE tokens SET kind = 'admin'",
+    "UPDATE logs SET tail_from = received",
     "UPDATE jobs SET job_key = NULL",
     "UPDATE executions SET outcome = 'FAILED', exit_code = 1",
     "UPDATE runs SET jobs_open = jobs_total",

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use decisions::failures::FailureClass;
-use decisions::records::Sweep;
+use decisions::records::{Sweep, TokenKind};
 use machines::{Description, Machine, ROSTER, execution, lease};
 use rusqlite::Connection;
 use store::{Postgres, Sqlite};
@@ -31,6 +31,7 @@ fn run_outcomes() -> BTreeSet<String> {
 fn expected() -> Lists {
     let lists = [
         ("tenants", "state", states("tenant")),
+        ("tokens", "kind", names(TokenKind::ALL.map(TokenKind::as_str))),
         ("runs", "state", states("run")),
         ("runs", "outcome", run_outcomes()),
         ("runs", "sweep", names(Sweep::ALL.map(Sweep::as_str))),
@@ -86,6 +87,9 @@ fn check_lists(mut found: Lists) {
     // An index on live leases asks for `finished_at`, so that is tied to the state.
     let is_finished = found.remove(&("executions".into(), "finished_at".into()));
     assert_eq!(is_finished, Some(live()));
+    // Whose a token may be depends on its kind.
+    let owned = found.remove(&("tokens".into(), "tenant_id".into()));
+    assert_eq!(owned, Some(names(["admin", "tenant"])));
     assert_eq!(found, expected());
 }
 
