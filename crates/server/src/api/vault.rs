@@ -11,13 +11,16 @@ use std::time::Duration;
 
 use decisions::records::{Token, TokenKind};
 use store::{Store, StoreError};
-use wire::{TenantId, Time, TokenHash, TokenId, TokenKey, TokenSecret};
+use wire::{ExecId, TenantId, Time, TokenHash, TokenId, TokenKey, TokenSecret};
 
 /// How long an answer of the store is believed.
 const LIFE: Duration = Duration::from_secs(5);
 
-/// The most that is remembered; beyond it everything is asked anew.
-const KEPT_MAX: usize = 10_000;
+/// Whose a lease is never changes; it is forgotten only to make room.
+const LEASE_LIFE: Duration = Duration::from_secs(24 * 3600);
+
+/// The most of each kind that is remembered; beyond it all of them are asked anew.
+const KEPT_MAX: usize = 32_768;
 
 /// Who calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +36,7 @@ pub struct Vault {
     admin: Option<TokenHash>,
     tokens: Kept<TokenId, (TokenHash, Caller)>,
     tenants: Kept<String, TenantId>,
+    leases: Kept<ExecId, TenantId>,
     /// Counts revocations, so that an answer read before one is not remembered after it.
     revoked: AtomicU64,
 }
@@ -41,8 +45,9 @@ impl Vault {
     pub fn new(admin: Option<&TokenSecret>) -> Vault {
         Vault {
             admin: admin.map(TokenSecret::hash),
-            tokens: Kept::default(),
-            tenants: Kept::default(),
+            tokens: Kept::living(LIFE),
+            tenants: Kept::living(LIFE),
+            leases: Kept::living(LEASE_LIFE),
             revoked: AtomicU64::new(0),
         }
     }
@@ -101,6 +106,31 @@ impl Vault {
     }
 }
 
+/// Leases: a runner of one tenant speaks for that tenant's jobs only, whatever lease id it got hold of.
+impl Vault {
+    pub fn granted(&self, execution: ExecId, tenant: TenantId, now: Time) {
+        self.leases.put(execution, tenant, now);
+    }
+
+    /// The tenant whose job was leased; `None` for a lease that never was.
+    pub async fn leased_by<S: Store>(
+        &self,
+        store: &S,
+        execution: ExecId,
+        now: Time,
+    ) -> Result<Option<TenantId>, StoreError> {
+        if let Some(tenant) = self.leases.get(&execution, now) {
+            return Ok(Some(tenant));
+        }
+        let Some(job) = store.execution_job(execution).await? else { return Ok(None) };
+        let tenant = store.job_file(job).await?.map(|file| file.job.tenant);
+        if let Some(tenant) = tenant {
+            self.granted(execution, tenant, now);
+        }
+        Ok(tenant)
+    }
+}
+
 fn caller_of(token: &Token, key: TokenKey) -> Option<Caller> {
     if token.hash != key.hash || token.revoked_at.is_some() {
         return None;
@@ -114,32 +144,33 @@ fn caller_of(token: &Token, key: TokenKey) -> Option<Caller> {
 }
 
 /// A small memory whose entries run out.
-struct Kept<K, V>(RwLock<HashMap<K, (Time, V)>>);
-
-impl<K, V> Default for Kept<K, V> {
-    fn default() -> Kept<K, V> {
-        Kept(RwLock::new(HashMap::new()))
-    }
+struct Kept<K, V> {
+    life: Duration,
+    entries: RwLock<HashMap<K, (Time, V)>>,
 }
 
 impl<K: Hash + Eq, V: Copy> Kept<K, V> {
+    fn living(life: Duration) -> Kept<K, V> {
+        Kept { life, entries: RwLock::new(HashMap::new()) }
+    }
+
     fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q, now: Time) -> Option<V>
     where
         K: std::borrow::Borrow<Q>,
     {
-        let kept = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        kept.get(key).filter(|(until, _)| *until > now).map(|(_, value)| *value)
+        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
+        entries.get(key).filter(|(until, _)| *until > now).map(|(_, value)| *value)
     }
 
     fn put(&self, key: K, value: V, now: Time) {
-        let mut kept = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() >= KEPT_MAX {
-            kept.clear();
+        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+        if entries.len() >= KEPT_MAX {
+            entries.clear();
         }
-        kept.insert(key, (now.plus(LIFE), value));
+        entries.insert(key, (now.plus(self.life), value));
     }
 
     fn remove(&self, key: &K) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).remove(key);
+        self.entries.write().unwrap_or_else(PoisonError::into_inner).remove(key);
     }
 }

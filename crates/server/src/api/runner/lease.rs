@@ -55,7 +55,7 @@ async fn lease<S: Store>(
     if let Some(named) = &asked.job_id {
         let job = wanted_job(&api, access.scope, asked.tenant_id, named).await?;
         let granted = api.dispatch.lease_job(access.scope, asked.runner_id, asked.capabilities, job).await;
-        return granted.map(|granted| lease_granted(*granted)).map_err(over_is_gone);
+        return granted.map(|granted| lease_granted(&api, access.scope, *granted)).map_err(over_is_gone);
     }
     let wait = Duration::from_secs_f64(asked.wait_seconds.as_f64().min(WAIT_MAX.as_secs_f64()));
     let _waiting = Waiting::counted(&api.engine.metrics().leases_waiting);
@@ -65,7 +65,7 @@ async fn lease<S: Store>(
         () = api.stopping() => None,
     };
     Ok(match granted {
-        Some(granted) => lease_granted(*granted),
+        Some(granted) => lease_granted(&api, access.scope, *granted),
         None => StatusCode::NO_CONTENT.into_response(),
     })
 }
@@ -96,7 +96,10 @@ fn over_is_gone(failure: Failure) -> Problem {
     if over { Problem { status: StatusCode::GONE, ..problem } } else { problem }
 }
 
-fn lease_granted(granted: Granted) -> Response {
+fn lease_granted<S: Store>(api: &Api<S>, scope: Option<TenantId>, granted: Granted) -> Response {
+    if let Some(tenant) = scope {
+        api.vault.granted(granted.execution, tenant, api.engine.clock().now());
+    }
     let spec = RawValue::from_string(granted.spec.to_string()).expect("specifications are written by us");
     Json(LeaseGranted {
         r#type: tag::LeaseGranted,

@@ -44,7 +44,7 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     ))]
 async fn append<S: Store>(
     State(api): State<Api<S>>,
-    _: RunnerAccess,
+    access: RunnerAccess,
     headers: HeaderMap,
     Raw(bytes): Raw<CHUNK_BYTES_MAX>,
 ) -> Result<Json<LogOffset>, No> {
@@ -52,7 +52,8 @@ async fn append<S: Store>(
     // Beyond i64 no store could say it; nobody has that many bytes.
     let offset = header(&headers, "Delta-Offset")?.parse::<i64>().ok().and_then(|at| u64::try_from(at).ok());
     let offset = offset.ok_or_else(|| Problem::invalid("Delta-Offset", "expected a number of bytes"))?;
-    let command = AppendLog { lease: lease.key(), offset, bytes: Arc::from(&bytes[..]) };
+    let command =
+        AppendLog { lease: access.lease(&api, &lease).await?, offset, bytes: Arc::from(&bytes[..]) };
     let answer = api.engine.perform(command).await.map_err(No::to(&lease))?;
     let Answer::LogAppended { offset, truncated } = answer else { return Err(No::mistake()) };
     Ok(Json(LogOffset { offset, truncated }))

@@ -36,10 +36,11 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     ))]
 async fn ack<S: Store>(
     State(api): State<Api<S>>,
-    _: RunnerAccess,
+    access: RunnerAccess,
     Input(said): Input<AckLease>,
 ) -> Result<Json<AckLeaseAck>, No> {
-    let command = leases::Ack { lease: said.lease_id.key(), runner: said.runner_id };
+    let lease = access.lease(&api, &said.lease_id).await?;
+    let command = leases::Ack { lease, runner: said.runner_id };
     let answer = api.engine.perform(command).await.map_err(No::to(&said.lease_id))?;
     let Answer::Acked { lease_ttl } = answer else { return Err(No::mistake()) };
     Ok(Json(AckLeaseAck {
@@ -59,11 +60,12 @@ async fn ack<S: Store>(
     ))]
 async fn heartbeat<S: Store>(
     State(api): State<Api<S>>,
-    _: RunnerAccess,
+    access: RunnerAccess,
     Input(said): Input<Heartbeat>,
 ) -> Result<Json<HeartbeatAck>, No> {
+    let lease = access.lease(&api, &said.lease_id).await?;
     let phase = said.progress.and_then(|progress| progress.phase);
-    let command = leases::Heartbeat { lease: said.lease_id.key(), runner: said.runner_id, phase };
+    let command = leases::Heartbeat { lease, runner: said.runner_id, phase };
     let answer = api.engine.perform(command).await.map_err(No::to(&said.lease_id))?;
     let Answer::Beaten { lease_ttl, cancel } = answer else { return Err(No::mistake()) };
     Ok(Json(HeartbeatAck {
@@ -86,11 +88,11 @@ async fn heartbeat<S: Store>(
     ))]
 async fn commit<S: Store>(
     State(api): State<Api<S>>,
-    _: RunnerAccess,
+    access: RunnerAccess,
     Input(said): Input<Commit>,
 ) -> Result<Json<CommitAck>, No> {
-    let command =
-        leases::Commit { lease: said.lease_id.key(), runner: said.runner_id, effects: said.effects };
+    let lease = access.lease(&api, &said.lease_id).await?;
+    let command = leases::Commit { lease, runner: said.runner_id, effects: said.effects };
     let answer = api.engine.perform(command).await.map_err(No::to(&said.lease_id))?;
     let Answer::Committed { duplicate } = answer else { return Err(No::mistake()) };
     Ok(Json(CommitAck { r#type: tag::CommitAck, committed: true, duplicate }))
@@ -107,11 +109,12 @@ async fn commit<S: Store>(
     ))]
 async fn complete<S: Store>(
     State(api): State<Api<S>>,
-    _: RunnerAccess,
+    access: RunnerAccess,
     Input(said): Input<Complete>,
 ) -> Result<Json<CompleteAck>, No> {
+    let lease = access.lease(&api, &said.lease_id).await?;
     let command = leases::Complete {
-        lease: said.lease_id.key(),
+        lease,
         runner: said.runner_id,
         status: said.status,
         exit_code: said.exit_code,
@@ -138,11 +141,12 @@ async fn complete<S: Store>(
     ))]
 async fn cancel_ack<S: Store>(
     State(api): State<Api<S>>,
-    _: RunnerAccess,
+    access: RunnerAccess,
     Input(said): Input<CancelAck>,
 ) -> Result<Json<CancelAckAck>, No> {
+    let lease = access.lease(&api, &said.lease_id).await?;
     let command = leases::CancelAck {
-        lease: said.lease_id.key(),
+        lease,
         runner: said.runner_id,
         summary: said.summary,
         artifacts: as_json(&said.artifacts),

@@ -4,10 +4,13 @@ use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use decisions::Refusal;
-use wire::LeaseId;
-use wire::runner::{StaleLease, tag};
+use store::Store;
+use wire::runner::{StaleLease, StaleReason, tag};
+use wire::{LeaseId, LeaseKey};
 
+use crate::api::guard::RunnerAccess;
 use crate::api::problem::Problem;
+use crate::api::state::Api;
 use crate::perform::Failure;
 
 pub enum No {
@@ -32,6 +35,11 @@ impl No {
         }
     }
 
+    /// The lease may exist, but it is not this runner's to speak with.
+    fn unknown(lease: &LeaseId) -> No {
+        No::to(lease)(Refusal::StaleLease { reason: StaleReason::LeaseUnknown }.into())
+    }
+
     /// The engine answered something else than was asked for.
     pub fn mistake() -> No {
         No::Problem(Problem::internal())
@@ -49,6 +57,20 @@ impl IntoResponse for No {
         match self {
             No::Stale(stale) => (StatusCode::CONFLICT, Json(stale)).into_response(),
             No::Problem(problem) => problem.into_response(),
+        }
+    }
+}
+
+impl RunnerAccess {
+    /// The lease that a message names, if the runner's tenant may speak with it.
+    pub async fn lease<S: Store>(&self, api: &Api<S>, lease: &LeaseId) -> Result<LeaseKey, No> {
+        let key = lease.key();
+        let Some(scope) = self.scope else { return Ok(key) };
+        let now = api.engine.clock().now();
+        let leased_by = api.vault.leased_by(api.engine.store(), key.execution, now).await;
+        match leased_by.map_err(Problem::from)? {
+            Some(tenant) if tenant != scope => Err(No::unknown(lease)),
+            Some(_) | None => Ok(key),
         }
     }
 }
