@@ -1,6 +1,7 @@
 //! Log: what a job printed under one lease. The beginning and the end are kept; what lies between may be cut out.
 //!
-//! Bytes `0..head` and `tail_from..received` are there. Nothing was cut as long as the two meet.
+//! Bytes `0..head` and `tail_from..received` are there. Nothing was cut as long as the two meet. Chunks go whole, so some
+//! bytes before `tail_from` may still be there for a while; nobody may count on them.
 
 use std::sync::Arc;
 

@@ -32,8 +32,31 @@ impl<S: Store> World<S> {
             "messages" => self.count_messages(words).await,
             "due" => self.message_due(words).await,
             "ready" => self.ready_messages().await,
+            "kept" => self.kept(words).await,
+            "revoked" => self.revoked(words).await,
             _ => return None,
         })
+    }
+
+    /// `kept LEASE`: which bytes of a log are there, as `0..10 20..30`.
+    async fn kept(&self, words: &Words<'_>) -> Said<String> {
+        let id = self.lease_named(words.at(0)?)?.execution;
+        let chunks = self.store.log_chunks(id, 0, usize::MAX).await.expect("the store answers");
+        let mut ranges: Vec<(u64, u64)> = Vec::new();
+        for chunk in chunks {
+            match ranges.last_mut() {
+                Some((_, end)) if *end == chunk.offset => *end = chunk.end(),
+                Some(_) | None => ranges.push((chunk.offset, chunk.end())),
+            }
+        }
+        Ok(ranges.iter().map(|(from, to)| format!("{from}..{to} ")).collect())
+    }
+
+    /// `revoked TOKEN`: how long ago, or `no`.
+    async fn revoked(&self, words: &Words<'_>) -> Said<String> {
+        let token = self.store.token(self.token_named(words.at(0)?)).await.expect("the store answers");
+        let revoked_at = token.ok_or("there is no such token")?.revoked_at;
+        Ok(revoked_at.map_or("no".into(), |at| format!("{:?}", self.now.since(at))))
     }
 
     async fn state(&self, words: &Words<'_>) -> Said<String> {

@@ -48,6 +48,7 @@ cases! { Refusal:
         0s   run R tenant=other           -> refused tenant_not_found
         0s   webhook ci x tenant=other    -> refused tenant_not_found
         0s   submit J tenant=other        -> refused tenant_not_found
+        0s   token T runner scope=other   -> refused tenant_not_found
     ";
     TenantExists, "tenant_exists", "
         0s   create-tenant one            -> created
@@ -55,6 +56,9 @@ cases! { Refusal:
     ";
     TokenNotFound, "token_not_found", "
         0s   revoke T                     -> refused token_not_found
+        0s   token T runner scope=own     -> created
+        0s   revoke T scope=other         -> refused token_not_found
+        0s   revoke T scope=shared        -> refused token_not_found
     ";
     LogOffset, "log_offset", "
         0s   submit J
@@ -85,6 +89,7 @@ cases! { Refusal:
         0s   retry unknown                -> refused job_not_found
         0s   release unknown              -> refused job_not_found
         0s   submit J
+        0s   grant L a J scope=other      -> refused job_not_found
         0s   retry J tenant=other         -> refused job_not_found
         0s   cancel J tenant=other        -> refused job_not_found
         0s   cancel unknown               -> refused job_not_found
@@ -158,6 +163,12 @@ cases! { Refusal:
         0s   submit J
         0s   grant L a
         0s   ack L
+        0s   log L 0 size=300000          -> refused invalid_input body
+        0s   create-tenant x config=7     -> refused invalid_input desired_config
+        0s   create-tenant x config={     -> refused invalid_input desired_config
+        0s   create-tenant NO             -> refused invalid_input name
+        0s   token T admin scope=own      -> refused invalid_input kind
+        0s   token T tenant               -> refused invalid_input kind
         0s   commit L effects=101         -> refused invalid_input effects
     ";
     DeliveryNotDead, "delivery_not_dead", "

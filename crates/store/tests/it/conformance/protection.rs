@@ -6,14 +6,14 @@ use std::task::Poll;
 
 use decisions::book::Kept;
 use decisions::jobs::CancelJob;
-use decisions::records::{Attempt, AttemptKey, Delivery, Execution, Job, Run, Runner, Tenant};
+use decisions::records::{Attempt, AttemptKey, Delivery, Execution, Job, Log, Run, Runner, Tenant, Token};
 use decisions::{Answer, Ask, Book, Changes};
 use store::{Sqlite, Store, StoreError};
 use wire::{MessageId, TenantId};
 
 use crate::commands::{
     ack, cancel_run, complete, exec_id, heartbeat, job_id, lease, lease_job, run_id, runner, shared, submit,
-    tenant, wide_run,
+    tenant, token_id, wide_run,
 };
 use crate::desk::Desk;
 use crate::forged::{full_runner, little_world};
@@ -84,7 +84,14 @@ async fn each_kind_moves<S: Store>(desk: &Desk<S>, read: bool) {
     let attempt = AttemptKey { job: job_id(50), index: 1 };
     let (tenant, delivery) = (TenantId::from_u128(50), MessageId::from_u128(50));
     let (family, runner) = (Ask::Execution(exec_id(50)), Ask::Runner(full_runner().key));
-    let asks = [Ask::Tenant(tenant), Ask::Delivery(delivery), family.clone(), runner.clone()];
+    let asks = [
+        Ask::Tenant(tenant),
+        Ask::Delivery(delivery),
+        family.clone(),
+        runner.clone(),
+        Ask::Token(token_id(50)),
+        Ask::Log(exec_id(50)),
+    ];
     let book = desk.book(&asks).await;
     let later = crate::forged::at(77);
 
@@ -102,6 +109,10 @@ async fn each_kind_moves<S: Store>(desk: &Desk<S>, read: bool) {
     read_then_moved(desk, runner, full_runner().key, read, moved).await;
     let moved = Delivery { updated_at: later, ..stored(&book, &delivery) };
     read_then_moved(desk, Ask::Delivery(delivery), delivery, read, moved).await;
+    let moved = Token { revoked_at: Some(later), ..stored(&book, &token_id(50)) };
+    read_then_moved(desk, Ask::Token(token_id(50)), token_id(50), read, moved).await;
+    let moved = Log { received: 0, head: 0, tail_from: 0, ..stored(&book, &exec_id(50)) };
+    read_then_moved(desk, Ask::Log(exec_id(50)), exec_id(50), read, moved).await;
 }
 
 async fn every_kind_of_record_that_was_read_is_protected<S: Store>(desk: Desk<S>) {

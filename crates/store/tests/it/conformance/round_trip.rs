@@ -6,8 +6,8 @@ use decisions::book::Kept;
 use decisions::draft::Stated;
 use decisions::failures::FailureClass;
 use decisions::records::{
-    Attempt, AttemptKey, Delivery, Execution, Job, Outcome, Queue, Run, Runner, Sweep, Tenant, Webhook,
-    WebhookKey,
+    Attempt, AttemptKey, Delivery, Execution, Job, Log, Outcome, Queue, Run, Runner, Sweep, Tenant, Token,
+    Webhook, WebhookKey,
 };
 use decisions::{Ask, Changes};
 use machines::{Machine, attempt, delivery, execution, job, lease, run, tenant};
@@ -19,8 +19,8 @@ use crate::commands::{exec_id, job_id, run_id};
 use crate::desk::Desk;
 use crate::forged::{
     HARD, bare_attempt, bare_delivery, bare_execution, bare_job, bare_run, full_attempt, full_delivery,
-    full_execution, full_job, full_run, full_runner, little_world, some_effect, some_queue, some_tenant,
-    some_webhook,
+    full_execution, full_job, full_log, full_run, full_runner, full_token, little_world, some_effect,
+    some_queue, some_tenant, some_webhook,
 };
 use crate::stores::on_stores;
 
@@ -178,6 +178,11 @@ async fn every_record_survives_being_changed_back_and_forth<S: Store>(desk: Desk
         )
         .await;
         rewrite(&desk, Ask::Tenant(tenant.id), webhook(["", HARD][round])).await;
+        let token = full_token(50, tenant.id);
+        let revoked_at = [None, token.revoked_at][round];
+        rewrite(&desk, Ask::Token(token.id), Token { revoked_at, ..token }).await;
+        let empty = Log { received: 0, head: 0, tail_from: 0, ..full_log(50) };
+        rewrite(&desk, Ask::Log(empty.execution), [empty, full_log(50)][round]).await;
     }
 }
 
