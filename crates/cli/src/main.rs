@@ -24,6 +24,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// API and orchestrator in one process
+    Server(Box<commands::server::Args>),
     /// Show the state machines
     Machines(commands::machines::Args),
     /// Every transition of a run, job, attempt, execution, delivery or tenant: when, who, from, to, why
@@ -40,6 +42,7 @@ enum Command {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
+        Command::Server(args) => commands::server::run(*args),
         Command::Machines(args) => commands::machines::run(&args, cli.json),
         Command::Explain(args) => commands::explain::run(&args, cli.json),
         Command::Doctor(args) => commands::doctor::run(&args, cli.json),

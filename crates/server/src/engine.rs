@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::clock::Clock;
+use crate::metrics::{Metrics, Steps, steps_of};
 use crate::perform::{Batch, Failure, Perform, Settled, WAITING_MAX};
 
 /// Nobody waits for a command that a hint gave rise to.
@@ -26,6 +27,7 @@ pub struct Engine<S> {
     commands: mpsc::Sender<(Command, Ticket)>,
     hints: broadcast::Sender<Hint>,
     stop: watch::Sender<bool>,
+    metrics: Arc<Metrics>,
     task: Arc<tokio::sync::Mutex<Option<JoinHandle<()>>>>,
 }
 
@@ -37,6 +39,7 @@ impl<S> Clone for Engine<S> {
             commands: self.commands.clone(),
             hints: self.hints.clone(),
             stop: self.stop.clone(),
+            metrics: self.metrics.clone(),
             task: self.task.clone(),
         }
     }
@@ -50,6 +53,7 @@ impl<S: Store> Engine<S> {
         let (commands, incoming) = mpsc::channel(WAITING_MAX);
         let (hints, _) = broadcast::channel(HINTS_KEPT);
         let (stop, stopping) = watch::channel(false);
+        let metrics = Arc::new(Metrics::default());
         let shell = Shell {
             store: store.clone(),
             clock,
@@ -59,18 +63,27 @@ impl<S: Store> Engine<S> {
             stopping,
             saving: VecDeque::new(),
             alone: 0,
+            metrics: metrics.clone(),
         };
         let task = Arc::new(tokio::sync::Mutex::new(Some(tokio::spawn(shell.run()))));
-        Engine { store, clock, commands, hints, stop, task }
+        Engine { store, clock, commands, hints, stop, metrics, task }
     }
 
     /// Performs one command: the answer comes after the commit that makes it true.
     pub async fn perform(&self, command: impl Into<Command>) -> Result<Answer, Failure> {
+        let command = command.into();
+        let (name, began) = (command.name(), self.clock.now());
+        let answer = self.send(command).await;
+        self.metrics.performed(name, &answer, self.clock.now().since(began));
+        answer
+    }
+
+    async fn send(&self, command: Command) -> Result<Answer, Failure> {
         if *self.stop.borrow() {
             return Err(Failure::Unavailable("the server is stopping".into()));
         }
         let (ticket, answer) = oneshot::channel();
-        self.commands.try_send((command.into(), Some(ticket))).map_err(|error| match error {
+        self.commands.try_send((command, Some(ticket))).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => Failure::Busy,
             mpsc::error::TrySendError::Closed(_) => Failure::Unavailable("the server is stopping".into()),
         })?;
@@ -83,6 +96,10 @@ impl<S: Store> Engine<S> {
 
     pub fn clock(&self) -> Clock {
         self.clock
+    }
+
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
     }
 
     pub fn hints(&self) -> broadcast::Receiver<Hint> {
@@ -109,10 +126,12 @@ struct Shell<S> {
     saving: VecDeque<Saving>,
     /// Batches that must still go one at a time, because two at once got into each other's way.
     alone: u32,
+    metrics: Arc<Metrics>,
 }
 
 struct Saving {
     commands: usize,
+    steps: Steps,
     task: JoinHandle<(Batch<Ticket>, Result<(), StoreError>)>,
 }
 
@@ -180,12 +199,12 @@ impl<S: Store> Shell<S> {
         let mut book = loaded.book;
         self.perform.handle_loaded(&mut batch, &mut book, loaded.now);
         let (store, session) = (self.store.clone(), loaded.session);
-        let commands = batch.len();
+        let (commands, steps) = (batch.size(), steps_of(&book.appended.transitions));
         let task = tokio::spawn(async move {
             let saved = store.save(session, book).await;
             (batch, saved)
         });
-        self.saving.push_back(Saving { commands, task });
+        self.saving.push_back(Saving { commands, steps, task });
     }
 
     /// Until the oldest save is over or a command comes.
@@ -195,7 +214,9 @@ impl<S: Store> Shell<S> {
             biased;
             done = &mut oldest.task => {
                 let (batch, saved) = done.expect("saving does not panic");
-                self.saving.pop_front();
+                if let (Some(Saving { commands, steps, .. }), Ok(())) = (self.saving.pop_front(), &saved) {
+                    self.metrics.saved(commands, steps);
+                }
                 self.alone = match &saved {
                     Err(StoreError::Conflict(_)) => ALONE,
                     Ok(()) | Err(_) => self.alone.saturating_sub(1),

@@ -6,13 +6,18 @@
 //!
 //! Never: SQL, a state transition, an answer before the commit that makes it true.
 
+pub mod api;
 pub mod clock;
 pub mod dispatch;
 pub mod doctor;
 pub mod engine;
 pub mod explain;
+pub mod machines_json;
+pub mod metrics;
 pub mod mint;
 pub mod perform;
+pub mod planning;
+pub mod serve;
 pub mod ticks;
 
 pub use clock::Clock;

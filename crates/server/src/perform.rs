@@ -179,12 +179,8 @@ impl<T> Batch<T> {
         Batch { waiting, decided: Vec::new(), hints: Vec::new(), conflicts }
     }
 
-    pub fn len(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.waiting.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
     }
 
     /// What must be loaded, each thing once.

@@ -44,7 +44,7 @@ pub async fn round<S: Store>(engine: &Engine<S>) -> Result<usize, StoreError> {
             // Done by somebody else, or not possible now: the next round looks again.
             Ok(_)
             | Err(Failure::Refused(_) | Failure::Busy | Failure::Unavailable(_) | Failure::Unknown(_)) => {}
-            Err(Failure::Bug(what)) => eprintln!("a due command met a mistake of ours: {what}"),
+            Err(Failure::Bug(what)) => tracing::error!(%what, "a due command met a mistake of ours"),
         }
     }
     Ok(moved)

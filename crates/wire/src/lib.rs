@@ -1,10 +1,11 @@
-//! What crosses a process: typed ids, time, and the runner protocol's messages (seed 002).
+//! What crosses a process: typed ids, time, the runner protocol's messages (seed 002), and the shapes of the public API.
 //!
 //! Fields are named exactly as the protocol names them. Unknown fields are tolerated, so that a newer peer may say
 //! more; missing or ill-typed ones are refused with the field's name ([`decode`]).
 //!
 //! Never: decides anything, reads the clock, makes a random number, prints a lease id or a token.
 
+pub mod api;
 pub mod ids;
 pub mod runner;
 pub mod secret;
@@ -12,6 +13,7 @@ pub mod time;
 pub mod token;
 
 mod decode;
+mod schema;
 
 pub use decode::{BadMessage, decode};
 pub use ids::{ExecId, JobId, MessageId, RunId, RunnerId, TenantId, TokenId};

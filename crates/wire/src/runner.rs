@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 
 use crate::ids::{RunnerId, TenantId};
 use crate::secret::{CancelToken, LeaseId};
@@ -35,6 +36,18 @@ macro_rules! message_type {
                             return Ok($name);
                         }
                         Err(serde::de::Error::custom(concat!("expected \"", stringify!($name), "\"")))
+                    }
+                }
+
+                impl utoipa::PartialSchema for $name {
+                    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+                        crate::schema::constant(stringify!($name))
+                    }
+                }
+
+                impl ToSchema for $name {
+                    fn name() -> std::borrow::Cow<'static, str> {
+                        concat!(stringify!($name), "Type").into()
                     }
                 }
             )+
@@ -92,7 +105,7 @@ impl<'de> Deserialize<'de> for Decimal {
 }
 
 /// Sent when a lease is granted: everything the runner needs to execute the job.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct LeaseGranted {
     pub r#type: tag::LeaseGranted,
     /// The job's id, or for a standalone job the id its submitter gave it.
@@ -104,6 +117,7 @@ pub struct LeaseGranted {
     pub heartbeat_interval_seconds: Decimal,
     pub max_runtime_seconds: Decimal,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
     pub job_spec: Option<Box<RawValue>>,
     /// In place of an embedded specification that would be too large.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -113,7 +127,7 @@ pub struct LeaseGranted {
 }
 
 /// What a runner executes: the `job_spec` of a job that belongs to a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct JobSpec {
     pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -137,7 +151,7 @@ pub struct JobSpec {
 }
 
 /// The sources of a run, as its trigger named them. A commit goes before a ref.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Checkout {
     pub repository: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -146,13 +160,13 @@ pub struct Checkout {
     pub commit: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ArtifactSpec {
     pub r#type: String,
     pub path_glob: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CacheSpec {
     pub r#type: String,
     pub key: String,
@@ -160,7 +174,7 @@ pub struct CacheSpec {
 }
 
 /// The runner accepts the lease and starts to prepare.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AckLease {
     pub r#type: tag::AckLease,
     pub job_id: String,
@@ -169,7 +183,7 @@ pub struct AckLease {
     pub accepted_at: Time,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AckLeaseAck {
     pub r#type: tag::AckLeaseAck,
     pub lease_id: LeaseId,
@@ -177,7 +191,7 @@ pub struct AckLeaseAck {
 }
 
 /// The runner lives and reports progress; the lease is extended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Heartbeat {
     pub r#type: tag::Heartbeat,
     pub lease_id: LeaseId,
@@ -189,7 +203,7 @@ pub struct Heartbeat {
     pub ts: Time,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Progress {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percent: Option<Decimal>,
@@ -204,19 +218,19 @@ pub struct Progress {
 }
 
 /// What the runner is doing with the job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
     Running,
     Uploading,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LogCursor {
     pub bytes_sent: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct HeartbeatAck {
     pub r#type: tag::HeartbeatAck,
     pub lease_id: LeaseId,
@@ -227,7 +241,7 @@ pub struct HeartbeatAck {
 }
 
 /// The runner asks for its effects to be applied, before it completes (seed 001's commit boundary).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Commit {
     pub r#type: tag::Commit,
     pub lease_id: LeaseId,
@@ -237,7 +251,7 @@ pub struct Commit {
 }
 
 /// Something that shall happen once, when the execution commits.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Effect {
     /// Tell somebody, through the outbox.
@@ -246,7 +260,7 @@ pub enum Effect {
     Result { value: serde_json::Value },
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CommitAck {
     pub r#type: tag::CommitAck,
     pub committed: bool,
@@ -255,7 +269,7 @@ pub struct CommitAck {
 }
 
 /// The runner's final word on the execution.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Complete {
     pub r#type: tag::Complete,
     pub lease_id: LeaseId,
@@ -270,26 +284,26 @@ pub struct Complete {
     pub summary: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum CompleteStatus {
     Succeeded,
     Failed,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Timings {
     pub started_at: Time,
     pub finished_at: Time,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ArtifactRef {
     pub r#type: String,
     pub uri: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct CompleteAck {
     pub r#type: tag::CompleteAck,
     pub lease_id: LeaseId,
@@ -299,14 +313,14 @@ pub struct CompleteAck {
 }
 
 /// Why a completion was taken note of but not accepted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum CompleteRefused {
     CancelRequested,
 }
 
 /// The orchestrator asks the runner to stop; pushed, or told in a `HeartbeatAck`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct CancelRequested {
     pub r#type: tag::CancelRequested,
     pub lease_id: LeaseId,
@@ -317,7 +331,7 @@ pub struct CancelRequested {
 }
 
 /// The runner has stopped.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct CancelAck {
     pub r#type: tag::CancelAck,
     pub lease_id: LeaseId,
@@ -330,13 +344,13 @@ pub struct CancelAck {
     pub summary: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum CanceledStatus {
     Canceled,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct CancelAckAck {
     pub r#type: tag::CancelAckAck,
     pub lease_id: LeaseId,
@@ -344,7 +358,7 @@ pub struct CancelAckAck {
 }
 
 /// The lease no longer speaks for the attempt: stop, clean up, never complete.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct StaleLease {
     pub r#type: tag::StaleLease,
     pub lease_id: LeaseId,
@@ -362,7 +376,7 @@ fn yes() -> bool {
     true
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum StaleReason {
     LeaseExpired,
@@ -373,7 +387,7 @@ pub enum StaleReason {
 }
 
 /// A runner asks for work.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct LeaseRequest {
     pub runner_id: RunnerId,
     #[serde(default)]

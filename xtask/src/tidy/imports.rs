@@ -33,6 +33,7 @@ const ROOMS: &[Room] = &[
             "sha2",
             "subtle",
             "uuid",
+            "utoipa",
             "thiserror",
         ]),
         reason: "what crosses a process is plain data: no runtime, no randomness, no machine",

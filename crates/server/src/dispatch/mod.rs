@@ -60,11 +60,6 @@ impl<S: Store> Dispatch<S> {
         self.stopping.send_replace(true);
     }
 
-    /// How many runners wait for work.
-    pub fn waiting(&self) -> usize {
-        self.board().waiting()
-    }
-
     /// The next job that fits, waiting for one up to `wait`.
     pub async fn lease(
         &self,

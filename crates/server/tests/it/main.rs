@@ -2,6 +2,8 @@
 //!
 //! `script.rs` is the language; `world.rs` runs it. Everything else is tests, one file per promise.
 
+mod api;
+
 mod answers;
 mod plans;
 mod questions;

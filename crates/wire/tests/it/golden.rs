@@ -31,6 +31,31 @@ fn the_specification_of_a_job_inside_a_lease_is_passed_on_and_readable() {
     assert_eq!(job_spec().reread_value(&job_spec().value()).unwrap(), job_spec().value());
 }
 
+#[test]
+fn a_job_may_say_what_to_check_out_and_whether_it_needs_the_network() {
+    let text = json!({
+        "name": "a", "steps": [], "env": {}, "artifacts": [], "caches": [],
+        "checkout": {"repository": "https://example.com/r.git", "ref": "refs/heads/main", "commit": "c0ffee"},
+        "network": false,
+    });
+    let spec: JobSpec = decode(text.to_string().as_bytes()).unwrap();
+    assert_eq!(serde_json::to_value(&spec).unwrap(), text);
+    let checkout = spec.checkout.unwrap();
+    assert_eq!(
+        (checkout.r#ref.as_deref(), checkout.commit.as_deref()),
+        (Some("refs/heads/main"), Some("c0ffee"))
+    );
+    assert_eq!(spec.network, Some(false));
+    let bare: JobSpec = decode(br#"{"name":"a","checkout":{"repository":"."}}"#).unwrap();
+    let checkout = bare.checkout.unwrap();
+    assert_eq!(
+        (checkout.repository.as_str(), checkout.r#ref, checkout.commit, bare.network),
+        (".", None, None, None)
+    );
+    let missing = decode::<JobSpec>(br#"{"name":"a","checkout":{}}"#).unwrap_err();
+    assert_eq!(missing.field, "checkout.repository");
+}
+
 /// The letters of a specification are the submitter's; a digest over them must not change on the way.
 #[test]
 fn an_embedded_specification_keeps_its_very_letters() {

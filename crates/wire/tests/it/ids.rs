@@ -1,6 +1,6 @@
 //! Ids: texts that name what they identify and sort by birth.
 
-use wire::{ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time};
+use wire::{ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time, TokenId};
 
 const MOMENT: Time = Time::from_seconds(1_767_513_600);
 
@@ -20,6 +20,7 @@ macro_rules! check_each {
         $check!(JobId, "job", "a job");
         $check!(ExecId, "exec", "an execution");
         $check!(MessageId, "msg", "a message");
+        $check!(TokenId, "tok", "a token");
     };
 }
 

@@ -7,3 +7,4 @@ mod ids;
 mod samples;
 mod secret;
 mod time;
+mod token;

@@ -1,0 +1,159 @@
+//! `deltaci server`: API and orchestrator in one process, until SIGTERM or SIGINT.
+
+use std::io::IsTerminal;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use decisions::Policy;
+use server::serve::{Server, Settings};
+use store::{Postgres, Sqlite, Store};
+use tokio::signal::unix::{SignalKind, signal};
+use wire::TokenSecret;
+
+use crate::database::{Database, FILE, is_postgres};
+use crate::output::Exit;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Where to listen
+    #[arg(long, env = "DELTACI_LISTEN", default_value = "127.0.0.1:7171")]
+    listen: SocketAddr,
+    #[command(flatten)]
+    database: Database,
+    /// A token that opens everything; without it one is minted and shown at the first start
+    #[arg(long, env = "DELTACI_ADMIN_TOKEN", hide_env_values = true)]
+    admin_token: Option<String>,
+    #[command(flatten)]
+    timings: Timings,
+    /// Log lines as JSON
+    #[arg(long, env = "DELTACI_LOG_JSON")]
+    log_json: bool,
+    /// How much to log: error, warn, info, debug or trace
+    #[arg(long, env = "DELTACI_LOG_LEVEL", default_value = "info")]
+    log_level: tracing_subscriber::filter::LevelFilter,
+}
+
+/// Durations such as `300ms`, `120s`, `60m` or `6h`.
+#[derive(clap::Args)]
+struct Timings {
+    /// How long a lease lives without a heartbeat
+    #[arg(long, env = "DELTACI_LEASE_TTL", default_value = "120s", value_parser = duration)]
+    lease_ttl: Duration,
+    /// How often runners are told to send a heartbeat
+    #[arg(long, env = "DELTACI_HEARTBEAT_INTERVAL", default_value = "20s", value_parser = duration)]
+    heartbeat_interval: Duration,
+    /// How long a runner may take to acknowledge a lease
+    #[arg(long, env = "DELTACI_ACK_TIMEOUT", default_value = "30s", value_parser = duration)]
+    ack_timeout: Duration,
+    /// How long a cancelled job may take to stop
+    #[arg(long, env = "DELTACI_CANCEL_DEADLINE", default_value = "30s", value_parser = duration)]
+    cancel_deadline: Duration,
+    /// How long a run may wait for its plan
+    #[arg(long, env = "DELTACI_PLAN_TIMEOUT", default_value = "60s", value_parser = duration)]
+    plan_timeout: Duration,
+    /// How long a run may take
+    #[arg(long, env = "DELTACI_RUN_TIMEOUT", default_value = "6h", value_parser = duration)]
+    run_timeout: Duration,
+    /// How long a job may take that names no timeout of its own
+    #[arg(long, env = "DELTACI_JOB_TIMEOUT", default_value = "60m", value_parser = duration)]
+    job_timeout: Duration,
+}
+
+impl Timings {
+    fn policy(&self) -> Policy {
+        Policy {
+            lease_ttl: self.lease_ttl,
+            heartbeat_interval: self.heartbeat_interval,
+            ack_timeout: self.ack_timeout,
+            cancel_deadline: self.cancel_deadline,
+            plan_timeout: self.plan_timeout,
+            run_timeout: self.run_timeout,
+            job_timeout: self.job_timeout,
+            ..Policy::default()
+        }
+    }
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let expected = || format!("`{text}` is no duration; expected one such as 300ms, 120s, 60m or 6h");
+    let parsed: jiff::SignedDuration = text.parse().map_err(|_| expected())?;
+    Duration::try_from(parsed).ok().filter(|duration| !duration.is_zero()).ok_or_else(expected)
+}
+
+pub fn run(args: Args) -> Result<ExitCode> {
+    log_to_stderr(args.log_json, args.log_level);
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async {
+        match &args.database.database {
+            Some(address) if is_postgres(address) => {
+                serve(Arc::new(Postgres::open(address).await?), &args, "PostgreSQL").await
+            }
+            Some(path) => serve(Arc::new(sqlite(path.as_ref())?), &args, path).await,
+            None => {
+                let path = args.database.data.join(FILE);
+                serve(Arc::new(sqlite(&path)?), &args, &path.display().to_string()).await
+            }
+        }
+    })
+}
+
+fn sqlite(path: &Path) -> Result<Sqlite> {
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    }
+    Ok(Sqlite::open(path)?)
+}
+
+async fn serve<S: Store>(store: Arc<S>, args: &Args, database: &str) -> Result<ExitCode> {
+    // Heard from the start, so that a signal during it is not lost.
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let settings = Settings {
+        listen: args.listen,
+        policy: args.timings.policy(),
+        admin_token: args.admin_token.clone().map(TokenSecret::from),
+    };
+    let server = Server::start(store, settings).await?;
+    if let Some(token) = &server.minted {
+        eprintln!("admin token, shown this once: {}", token.expose());
+    }
+    eprintln!("deltaci server listens on http://{} with {database}", server.address);
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    eprintln!("deltaci server stops");
+    server.stop().await;
+    Ok(Exit::Success.into())
+}
+
+fn log_to_stderr(json: bool, level: tracing_subscriber::filter::LevelFilter) {
+    let colour =
+        std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty());
+    let lines =
+        tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_ansi(colour);
+    if json {
+        lines.json().init();
+    } else {
+        lines.init();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_as_people_write_them() {
+        for (text, millis) in
+            [("300ms", 300), ("1.5s", 1_500), ("120s", 120_000), ("60m", 3_600_000), ("6h", 21_600_000)]
+        {
+            assert_eq!(duration(text), Ok(Duration::from_millis(millis)), "{text}");
+        }
+        for text in ["", "0s", "-1s", "5", "soon"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Errors as the API says them: every refusal, failure and bad request becomes RFC 9457 `application/problem+json` here.
+//!
+//! Codes are stable. Details tell what to do next and never hold a secret: what a store or a panic said is logged.
+
+use axum::Json;
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use decisions::Refusal;
+use store::StoreError;
+use wire::BadMessage;
+
+use crate::perform::Failure;
+
+/// When a client may try again, in seconds.
+const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
+
+const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
+
+/// One error on its way out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    pub status: StatusCode,
+    pub code: &'static str,
+    pub detail: String,
+    pub field: Option<String>,
+    pub offset: Option<u64>,
+}
+
+/// The code of a problem, left in its response for the metrics.
+#[derive(Debug, Clone, Copy)]
+pub struct Code(pub &'static str);
+
+impl Problem {
+    pub fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Problem {
+        Problem { status, code, detail: detail.into(), field: None, offset: None }
+    }
+
+    /// One field of the request is at fault.
+    pub fn invalid(field: impl Into<String>, problem: impl AsRef<str>) -> Problem {
+        let field = field.into();
+        let detail = format!("field `{field}`: {}", problem.as_ref());
+        Problem {
+            field: Some(field),
+            ..Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_input", detail)
+        }
+    }
+
+    /// There is no such thing here, or it is not the caller's to see; the two look the same.
+    pub fn not_found(code: &'static str, what: &str) -> Problem {
+        Problem::new(StatusCode::NOT_FOUND, code, format!("no such {what}: check the id"))
+    }
+
+    pub fn unauthorized() -> Problem {
+        Problem::new(
+            StatusCode::UNAUTHORIZED,
+            "unauthorized",
+            "no valid token: send `Authorization: Bearer TOKEN` with one that was not revoked",
+        )
+    }
+
+    pub fn forbidden(detail: &'static str) -> Problem {
+        Problem::new(StatusCode::FORBIDDEN, "forbidden", detail)
+    }
+
+    pub fn internal() -> Problem {
+        Problem::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "internal_error",
+            "a mistake of ours, noted in the server's log: please report it",
+        )
+    }
+
+    fn unavailable(code: &'static str, detail: &'static str) -> Problem {
+        Problem::new(StatusCode::SERVICE_UNAVAILABLE, code, detail)
+    }
+
+    /// The handler took longer than a request may; what it had begun may still happen.
+    pub fn took_too_long() -> Problem {
+        Problem::unavailable(
+            "outcome_unknown",
+            "no answer in time, and it is not known whether anything was written: send the same request again",
+        )
+    }
+
+    pub fn stopping() -> Problem {
+        Problem::unavailable("stopping", "the server is stopping: try again in a moment")
+    }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Problem {
+        let problem = Problem::new(status_of(&refusal), refusal.code(), refusal.to_string());
+        match refusal {
+            Refusal::InvalidInput { field, .. } => Problem { field: Some(field.into()), ..problem },
+            Refusal::LogOffset { expected } => Problem { offset: Some(expected), ..problem },
+            Refusal::StaleLease { .. }
+            | Refusal::LeaseNotAcknowledged
+            | Refusal::CancelRequested
+            | Refusal::CancelNotRequested
+            | Refusal::TenantNotFound
+            | Refusal::TenantNotReady { .. }
+            | Refusal::TenantExists
+            | Refusal::TokenNotFound
+            | Refusal::RunNotFound
+            | Refusal::JobNotFound
+            | Refusal::DeliveryNotFound
+            | Refusal::RunNotPlanning { .. }
+            | Refusal::RunOver { .. }
+            | Refusal::RunNotOver { .. }
+            | Refusal::RunHasNoPlan
+            | Refusal::JobOver { .. }
+            | Refusal::JobNotRetryable { .. }
+            | Refusal::JobLeased
+            | Refusal::JobNotReady
+            | Refusal::JobConflict
+            | Refusal::AlreadyCommitted
+            | Refusal::PlanInvalid { .. }
+            | Refusal::DeliveryNotDead { .. }
+            | Refusal::ClaimLost => problem,
+        }
+    }
+}
+
+fn status_of(refusal: &Refusal) -> StatusCode {
+    match refusal {
+        Refusal::TenantNotFound
+        | Refusal::RunNotFound
+        | Refusal::JobNotFound
+        | Refusal::DeliveryNotFound
+        | Refusal::TokenNotFound => StatusCode::NOT_FOUND,
+        Refusal::StaleLease { .. }
+        | Refusal::LeaseNotAcknowledged
+        | Refusal::CancelRequested
+        | Refusal::CancelNotRequested
+        | Refusal::TenantNotReady { .. }
+        | Refusal::TenantExists
+        | Refusal::RunNotPlanning { .. }
+        | Refusal::RunOver { .. }
+        | Refusal::RunNotOver { .. }
+        | Refusal::RunHasNoPlan
+        | Refusal::JobOver { .. }
+        | Refusal::JobNotRetryable { .. }
+        | Refusal::JobConflict
+        | Refusal::AlreadyCommitted
+        | Refusal::DeliveryNotDead { .. }
+        | Refusal::ClaimLost => StatusCode::CONFLICT,
+        Refusal::JobLeased | Refusal::JobNotReady => StatusCode::LOCKED,
+        Refusal::PlanInvalid { .. } | Refusal::InvalidInput { .. } => StatusCode::UNPROCESSABLE_ENTITY,
+        Refusal::LogOffset { .. } => StatusCode::RANGE_NOT_SATISFIABLE,
+    }
+}
+
+impl From<Failure> for Problem {
+    fn from(failure: Failure) -> Problem {
+        let code = failure.code();
+        match failure {
+            Failure::Refused(refusal) => refusal.into(),
+            Failure::Busy => Problem::unavailable(code, "the server is busy: try again in a moment"),
+            Failure::Unavailable(what) => {
+                tracing::warn!(%what, "the store is not available");
+                Problem::unavailable(code, "the store is not available, nothing was written: try again later")
+            }
+            Failure::Unknown(what) => {
+                tracing::warn!(%what, "the store did not say whether it wrote");
+                Problem::unavailable(
+                    code,
+                    "it is not known whether this was written: send the same request again",
+                )
+            }
+            Failure::Bug(what) => {
+                tracing::error!(%what, "a command met a mistake of ours");
+                Problem::internal()
+            }
+        }
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Problem {
+        match error {
+            StoreError::Unavailable(what) | StoreError::Unknown(what) | StoreError::Conflict(what) => {
+                tracing::warn!(%what, "the store does not answer");
+                Problem::unavailable("store_unavailable", "the store does not answer: try again later")
+            }
+            StoreError::Violation(what) => {
+                tracing::error!(%what, "a question met a mistake of ours");
+                Problem::internal()
+            }
+        }
+    }
+}
+
+impl From<BadMessage> for Problem {
+    fn from(bad: BadMessage) -> Problem {
+        let problem = Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_input", bad.to_string());
+        Problem { field: (!bad.field.is_empty()).then_some(bad.field), ..problem }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let body = wire::api::Problem {
+            kind: format!("urn:deltaci:problem:{}", self.code),
+            title: title(self.code),
+            status: self.status.as_u16(),
+            detail: self.detail,
+            code: self.code.into(),
+            field: self.field,
+            offset: self.offset,
+        };
+        let mut response = (self.status, Json(body)).into_response();
+        response.extensions_mut().insert(Code(self.code));
+        let mut set = |name: HeaderName, value: HeaderValue| response.headers_mut().insert(name, value);
+        set(header::CONTENT_TYPE, PROBLEM_JSON);
+        match self.status {
+            StatusCode::UNAUTHORIZED => {
+                set(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"deltaci\""));
+            }
+            StatusCode::SERVICE_UNAVAILABLE | StatusCode::LOCKED => {
+                set(header::RETRY_AFTER, RETRY_AFTER);
+            }
+            _ => {}
+        }
+        response
+    }
+}
+
+/// `stale_lease` reads "Stale lease".
+fn title(code: &str) -> String {
+    let mut title = code.replace('_', " ");
+    if let Some(first) = title.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    title
+}

@@ -1,0 +1,33 @@
+//! All routes, each with its description; the document is made from the same list.
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use store::Store;
+
+use crate::api::document::Routes;
+use crate::api::edge::{edge, no_method, no_route};
+use crate::api::state::Api;
+use crate::api::{events, jobs, logs, open, runner, runners, runs, tenants, tokens};
+
+pub fn router<S: Store>(api: Api<S>) -> Router {
+    let mut routes = Routes::new();
+    for add in [
+        open::routes,
+        runner::routes,
+        tenants::routes,
+        tokens::routes,
+        runs::routes,
+        jobs::routes,
+        logs::routes,
+        events::routes,
+        runners::routes,
+    ] as [fn(Routes<S>) -> Routes<S>; 9]
+    {
+        routes = add(routes);
+    }
+    open::with_document(routes)
+        .fallback(no_route)
+        .method_not_allowed_fallback(no_method)
+        .layer(from_fn_with_state(api.clone(), edge::<S>))
+        .with_state(api)
+}

@@ -1,0 +1,161 @@
+//! What a runner says under its lease: AckLease, Heartbeat, Commit, Complete, CancelAck. Each is one command; a repeat is
+//! answered as the first time.
+
+use axum::Json;
+use axum::extract::State;
+use decisions::{Answer, leases};
+use store::Store;
+use wire::api::Problem as ProblemBody;
+use wire::runner::{
+    AckLease, AckLeaseAck, ArtifactRef, CancelAck, CancelAckAck, Commit, CommitAck, Complete, CompleteAck,
+    CompleteRefused, Decimal, Heartbeat, HeartbeatAck, StaleLease, tag,
+};
+
+use crate::api::document::Routes;
+use crate::api::guard::RunnerAccess;
+use crate::api::input::Input;
+use crate::api::runner::said::No;
+use crate::api::state::Api;
+
+pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
+    routes
+        .add::<__path_ack, _, _>(ack::<S>)
+        .add::<__path_heartbeat, _, _>(heartbeat::<S>)
+        .add::<__path_commit, _, _>(commit::<S>)
+        .add::<__path_complete, _, _>(complete::<S>)
+        .add::<__path_cancel_ack, _, _>(cancel_ack::<S>)
+}
+
+/// Accept a lease
+#[utoipa::path(post, path = "/v1/runner/ack", tag = "runner", security(("token" = [])),
+    request_body = AckLease,
+    responses(
+        (status = 200, description = "The lease is active", body = AckLeaseAck),
+        (status = 409, description = "The lease is stale", content(
+            (StaleLease = "application/json"), (ProblemBody = "application/problem+json"))),
+    ))]
+async fn ack<S: Store>(
+    State(api): State<Api<S>>,
+    access: RunnerAccess,
+    Input(said): Input<AckLease>,
+) -> Result<Json<AckLeaseAck>, No> {
+    let lease = access.lease(&api, &said.lease_id).await?;
+    let command = leases::Ack { lease, runner: said.runner_id };
+    let answer = api.engine.perform(command).await.map_err(No::to(&said.lease_id))?;
+    let Answer::Acked { lease_ttl } = answer else { return Err(No::mistake()) };
+    Ok(Json(AckLeaseAck {
+        r#type: tag::AckLeaseAck,
+        lease_id: said.lease_id,
+        lease_ttl_seconds: Decimal::from_duration(lease_ttl),
+    }))
+}
+
+/// Keep a lease alive
+#[utoipa::path(post, path = "/v1/runner/heartbeat", tag = "runner", security(("token" = [])),
+    request_body = Heartbeat,
+    responses(
+        (status = 200, description = "The lease is extended", body = HeartbeatAck),
+        (status = 409, description = "The lease is stale, or was not acknowledged", content(
+            (StaleLease = "application/json"), (ProblemBody = "application/problem+json"))),
+    ))]
+async fn heartbeat<S: Store>(
+    State(api): State<Api<S>>,
+    access: RunnerAccess,
+    Input(said): Input<Heartbeat>,
+) -> Result<Json<HeartbeatAck>, No> {
+    let lease = access.lease(&api, &said.lease_id).await?;
+    let phase = said.progress.and_then(|progress| progress.phase);
+    let command = leases::Heartbeat { lease, runner: said.runner_id, phase };
+    let answer = api.engine.perform(command).await.map_err(No::to(&said.lease_id))?;
+    let Answer::Beaten { lease_ttl, cancel } = answer else { return Err(No::mistake()) };
+    Ok(Json(HeartbeatAck {
+        r#type: tag::HeartbeatAck,
+        lease_id: said.lease_id,
+        extend_lease: true,
+        new_lease_ttl_seconds: Decimal::from_duration(lease_ttl),
+        cancel_requested: cancel.is_some(),
+        cancel_deadline_seconds: Decimal::from_duration(cancel.unwrap_or_default()),
+    }))
+}
+
+/// Apply effects, once
+#[utoipa::path(post, path = "/v1/runner/commit", tag = "runner", security(("token" = [])),
+    request_body = Commit,
+    responses(
+        (status = 200, description = "The effects are applied", body = CommitAck),
+        (status = 409, description = "The lease is stale or not acknowledged, or the job is being cancelled",
+            content((StaleLease = "application/json"), (ProblemBody = "application/problem+json"))),
+    ))]
+async fn commit<S: Store>(
+    State(api): State<Api<S>>,
+    access: RunnerAccess,
+    Input(said): Input<Commit>,
+) -> Result<Json<CommitAck>, No> {
+    let lease = access.lease(&api, &said.lease_id).await?;
+    let command = leases::Commit { lease, runner: said.runner_id, effects: said.effects };
+    let answer = api.engine.perform(command).await.map_err(No::to(&said.lease_id))?;
+    let Answer::Committed { duplicate } = answer else { return Err(No::mistake()) };
+    Ok(Json(CommitAck { r#type: tag::CommitAck, committed: true, duplicate }))
+}
+
+/// The final word on an execution
+#[utoipa::path(post, path = "/v1/runner/complete", tag = "runner", security(("token" = [])),
+    request_body = Complete,
+    responses(
+        (status = 200, description = "The lease has ended; `accepted` is false when a cancel had won",
+            body = CompleteAck),
+        (status = 409, description = "The lease is stale, or was not acknowledged", content(
+            (StaleLease = "application/json"), (ProblemBody = "application/problem+json"))),
+    ))]
+async fn complete<S: Store>(
+    State(api): State<Api<S>>,
+    access: RunnerAccess,
+    Input(said): Input<Complete>,
+) -> Result<Json<CompleteAck>, No> {
+    let lease = access.lease(&api, &said.lease_id).await?;
+    let command = leases::Complete {
+        lease,
+        runner: said.runner_id,
+        status: said.status,
+        exit_code: said.exit_code,
+        summary: said.summary,
+        artifacts: as_json(&said.artifacts),
+    };
+    let answer = api.engine.perform(command).await.map_err(No::to(&said.lease_id))?;
+    let Answer::Completed { accepted } = answer else { return Err(No::mistake()) };
+    Ok(Json(CompleteAck {
+        r#type: tag::CompleteAck,
+        lease_id: said.lease_id,
+        accepted,
+        reason: (!accepted).then_some(CompleteRefused::CancelRequested),
+    }))
+}
+
+/// The job was stopped, as asked
+#[utoipa::path(post, path = "/v1/runner/cancel-ack", tag = "runner", security(("token" = [])),
+    request_body = CancelAck,
+    responses(
+        (status = 200, description = "The job is cancelled", body = CancelAckAck),
+        (status = 409, description = "The lease is stale or not acknowledged, or nobody asked for a cancel",
+            content((StaleLease = "application/json"), (ProblemBody = "application/problem+json"))),
+    ))]
+async fn cancel_ack<S: Store>(
+    State(api): State<Api<S>>,
+    access: RunnerAccess,
+    Input(said): Input<CancelAck>,
+) -> Result<Json<CancelAckAck>, No> {
+    let lease = access.lease(&api, &said.lease_id).await?;
+    let command = leases::CancelAck {
+        lease,
+        runner: said.runner_id,
+        summary: said.summary,
+        artifacts: as_json(&said.artifacts),
+    };
+    let answer = api.engine.perform(command).await.map_err(No::to(&said.lease_id))?;
+    let Answer::CancelAcked = answer else { return Err(No::mistake()) };
+    Ok(Json(CancelAckAck { r#type: tag::CancelAckAck, lease_id: said.lease_id, accepted: true }))
+}
+
+fn as_json(artifacts: &[ArtifactRef]) -> String {
+    serde_json::to_string(artifacts).expect("references are plain data")
+}

@@ -1,0 +1,66 @@
+//! A plan as callers write it, turned into the plan that decisions take.
+
+use decisions::failures::{ClassSet, FailureClass};
+use decisions::records::PlanJob;
+use decisions::runs::RunOrigin;
+use serde_json::value::RawValue;
+use wire::api::{EffectClass, Plan, PlannedJob};
+use wire::runner::{Checkout, JobSpec};
+
+use crate::api::bounds::check_words;
+use crate::api::problem::Problem;
+
+pub fn converted(plan: Plan, origin: &RunOrigin) -> Result<Vec<PlanJob>, Problem> {
+    let checkout = checkout(origin);
+    plan.jobs.into_iter().map(|job| plan_job(job, checkout.clone())).collect()
+}
+
+/// With a repository and something to take from it, jobs begin with its files.
+fn checkout(origin: &RunOrigin) -> Option<Checkout> {
+    let repository = origin.repository.clone()?;
+    let (git_ref, commit) = (origin.git_ref.clone(), origin.commit.clone());
+    (git_ref.is_some() || commit.is_some()).then_some(Checkout { repository, r#ref: git_ref, commit })
+}
+
+fn plan_job(job: PlannedJob, checkout: Option<Checkout>) -> Result<PlanJob, Problem> {
+    check_words("runs_on", &job.runs_on)?;
+    let retry_on = job.retry_on.as_deref().map(classes).transpose()?;
+    let spec = JobSpec {
+        name: job.name.clone(),
+        workdir: job.workdir,
+        image: job.image,
+        steps: job.steps,
+        env: job.env,
+        artifacts: job.artifacts,
+        caches: job.caches,
+        checkout,
+        network: job.network,
+    };
+    let spec = serde_json::to_string(&spec).expect("a specification is plain data");
+    Ok(PlanJob {
+        name: job.name,
+        needs: job.needs,
+        required: job.required,
+        effect_once: job.effect == Some(EffectClass::Once),
+        priority: job.priority,
+        runs_on: job.runs_on,
+        attempts_max: job.max_attempts,
+        retry_on,
+        timeout_seconds: job.timeout_seconds.map(|seconds| seconds.as_f64()),
+        spec: RawValue::from_string(spec).expect("what was written as JSON is JSON"),
+    })
+}
+
+fn classes(names: &[String]) -> Result<ClassSet, Problem> {
+    let parsed = |name: &String| {
+        FailureClass::parse(name).ok_or_else(|| {
+            let known: Vec<_> = FailureClass::ALL.into_iter().filter(|class| class.may_retry()).collect();
+            let known: Vec<_> = known.into_iter().map(FailureClass::as_str).collect();
+            Problem::invalid(
+                "retry_on",
+                format!("no class is called `{name}`; there are {}", known.join(", ")),
+            )
+        })
+    };
+    Ok(ClassSet::of(&names.iter().map(parsed).collect::<Result<Vec<_>, _>>()?))
+}

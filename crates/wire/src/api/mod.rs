@@ -1,0 +1,30 @@
+//! The shapes of the public API: what callers send and what they are shown.
+//!
+//! Fields are the contract's; more may be added, none may change its meaning. Unknown fields of a request pass. Never
+//! here: a lease id, a hash, a record of the store.
+
+mod audit;
+mod jobs;
+mod list;
+mod logs;
+mod problem;
+mod runners;
+mod runs;
+mod tenants;
+mod tokens;
+
+pub use audit::AuditEvent;
+pub use jobs::{
+    AppliedEffect, AttemptView, CancelTaken, ExecutionView, JobView, LogInfo, RetryTaken, SubmitJob,
+    Submitted,
+};
+pub use list::Page;
+pub use logs::{LogEnd, LogExecution, LogGap, LogOffset, LogText};
+pub use problem::Problem;
+pub use runners::{Held, RunnerView};
+pub use runs::{
+    CancelRun, EffectClass, JobSummary, Plan, PlanView, PlannedJob, PlannedJobView, Reason, RerunRun,
+    RunSummary, RunView, TriggerRun,
+};
+pub use tenants::{CreateTenant, TenantView, WorkflowView};
+pub use tokens::{CreateToken, MintedToken, TokenKind, TokenView};

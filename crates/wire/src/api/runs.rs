@@ -1,0 +1,180 @@
+//! Runs: as they are triggered, and as they are shown.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::ids::{JobId, RunId};
+use crate::runner::{ArtifactSpec, CacheSpec, Decimal};
+use crate::time::Time;
+
+/// Start a run. The same `trigger_key` again names the same run.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+pub struct TriggerRun {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger_key: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub r#ref: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
+    /// The first required failure stops the rest.
+    #[serde(default)]
+    pub fail_fast: bool,
+    /// With a plan the planner is skipped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Plan>,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+pub struct Plan {
+    pub jobs: Vec<PlannedJob>,
+}
+
+/// A job of a plan.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+pub struct PlannedJob {
+    /// Unique in the plan.
+    #[schema(min_length = 1, max_length = 200)]
+    pub name: String,
+    #[serde(default)]
+    pub steps: Vec<String>,
+    #[serde(default)]
+    pub needs: Vec<String>,
+    /// Its failure fails the run; true unless said otherwise.
+    #[serde(default = "yes")]
+    pub required: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_attempts: Option<u32>,
+    #[serde(default)]
+    pub runs_on: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_seconds: Option<Decimal>,
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workdir: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+    #[serde(default)]
+    pub artifacts: Vec<ArtifactSpec>,
+    #[serde(default)]
+    pub caches: Vec<CacheSpec>,
+    /// Failure classes worth another attempt, such as `infra`, `timeout`, `flaky`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_on: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effect: Option<EffectClass>,
+    #[serde(default)]
+    pub priority: i32,
+    /// Whether the job may use the network; the runner's choice without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<bool>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// What a lost lease means for the job.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum EffectClass {
+    /// It may be run again.
+    #[default]
+    Idempotent,
+    /// A person must say so first.
+    Once,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+pub struct CancelRun {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+pub struct RerunRun {
+    /// Only what did not succeed.
+    #[serde(default)]
+    pub failed_only: bool,
+}
+
+/// A run without its jobs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RunSummary {
+    pub id: RunId,
+    pub state: String,
+    /// The state the run ended in, kept after `REPORTED`.
+    pub outcome: Option<String>,
+    /// Why it is where it is: the planner's error, the cancel's reason.
+    pub status_message: String,
+    /// 1, and one more for each rerun.
+    pub attempt: u32,
+    pub rerun_of: Option<RunId>,
+    pub trigger_key: Option<String>,
+    pub repository: Option<String>,
+    pub r#ref: Option<String>,
+    pub commit: Option<String>,
+    pub base: Option<String>,
+    pub fail_fast: bool,
+    pub jobs_total: u32,
+    /// Jobs that are not over.
+    pub jobs_open: u32,
+    pub created_at: Time,
+    pub updated_at: Time,
+    pub finished_at: Option<Time>,
+}
+
+/// A run with its plan and its jobs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RunView {
+    #[serde(flatten)]
+    pub run: RunSummary,
+    /// Null until the run has one.
+    pub plan: Option<PlanView>,
+    pub jobs: Vec<JobSummary>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PlanView {
+    pub jobs: Vec<PlannedJobView>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PlannedJobView {
+    pub name: String,
+    /// `run`, `skip` or `reuse`.
+    pub decision: String,
+    pub reasons: Vec<Reason>,
+    pub needs: Vec<String>,
+    pub required: bool,
+}
+
+/// Why the planner decided so.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Reason {
+    pub rule: String,
+    pub detail: String,
+}
+
+/// A job of a run, in one line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct JobSummary {
+    pub id: JobId,
+    pub name: String,
+    pub state: String,
+    pub required: bool,
+    pub needs: Vec<String>,
+    /// Why it is in the plan.
+    pub reasons: Vec<Reason>,
+    /// Attempts made so far.
+    pub attempts: u32,
+    pub max_attempts: u32,
+    pub created_at: Time,
+    pub updated_at: Time,
+}
