@@ -6,5 +6,7 @@
 //!
 //! Never: the store; a word to the orchestrator after `StaleLease`; a lease id or token in a job's environment.
 
+mod backoff;
 pub mod clock;
 pub mod keeper;
+pub mod session;

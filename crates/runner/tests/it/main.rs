@@ -1,0 +1,4 @@
+//! The runner's tests: the session as scripts, the log's file, the agent against a scripted orchestrator.
+
+mod script;
+mod session;
