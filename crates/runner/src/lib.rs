@@ -7,6 +7,11 @@
 //! Never: the store; a word to the orchestrator after `StaleLease`; a lease id or token in a job's environment.
 
 mod backoff;
+pub mod capabilities;
+pub mod client;
 pub mod clock;
 pub mod keeper;
+pub mod logs;
+pub mod mint;
 pub mod session;
+pub mod workspace;

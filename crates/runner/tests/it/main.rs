@@ -1,4 +1,6 @@
 //! The runner's tests: the session as scripts, the log's file, the agent against a scripted orchestrator.
 
+mod logs;
 mod script;
 mod session;
+mod workspace;
