@@ -6,6 +6,7 @@
 //!
 //! Never: the store; a word to the orchestrator after `StaleLease`; a lease id or token in a job's environment.
 
+pub mod agent;
 mod backoff;
 pub mod capabilities;
 pub mod client;

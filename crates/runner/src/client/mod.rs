@@ -9,5 +9,5 @@ mod read;
 mod token;
 
 pub use http::{Client, Lost, Reply};
-pub use read::{LeaseAnswer, answer, lease_answer};
+pub use read::{LeaseAnswer, answer, lease_answer, seconds};
 pub use token::Token;
