@@ -72,17 +72,15 @@ pub fn order(granted: &LeaseGranted, settings: &Settings) -> Result<Order, Verdi
 fn executable(text: &RawValue) -> Result<Spec, String> {
     let read = |text: &RawValue| decode::<Spec>(text.get().as_bytes());
     let spec = read(text).map_err(|problem| format!("the job's specification cannot be read: {problem}"))?;
-    match (&spec.steps, &spec.payload) {
-        (None, Some(payload)) => {
-            let inner = read(payload).ok().filter(|inner| inner.steps.is_some());
-            inner.ok_or_else(|| {
-                "this runner executes steps only, and the job's payload has none; \
-                 lease it with a worker that knows its payload, or submit a payload with `steps`"
-                    .into()
-            })
-        }
-        (Some(_) | None, _) => Ok(spec),
+    if spec.steps.is_some() {
+        return Ok(spec);
     }
+    let inner = spec.payload.as_deref().and_then(|payload| read(payload).ok());
+    inner.filter(|inner| inner.steps.is_some()).ok_or_else(|| {
+        "this runner executes steps only, and the job has none; lease it with a worker that knows its payload, \
+         or submit a payload with `steps`"
+            .into()
+    })
 }
 
 fn is_inside(workdir: &str) -> bool {

@@ -1,5 +1,6 @@
 //! The runner's tests: the session as scripts, the log's file, the agent against a scripted orchestrator.
 
+mod agent;
 mod logs;
 mod script;
 mod session;
