@@ -33,17 +33,18 @@ impl Talk {
 
     /// The last line that says something.
     pub fn last_line(&self) -> Option<String> {
-        self.read(|lines| lines.last().map(str::to_owned))
+        self.pick(|lines| lines.last().copied())
     }
 
     /// The first line of this kind, or else the last of all.
     pub fn first_line_with(&self, wanted: impl Fn(&str) -> bool) -> Option<String> {
-        self.read(|lines| lines.find(|line| wanted(line)).map(str::to_owned)).or_else(|| self.last_line())
+        self.pick(|lines| lines.iter().copied().find(|line| wanted(line))).or_else(|| self.last_line())
     }
 
-    fn read<T>(&self, pick: impl FnOnce(&mut dyn Iterator<Item = &str>) -> T) -> T {
+    fn pick(&self, pick: impl for<'a> Fn(&[&'a str]) -> Option<&'a str>) -> Option<String> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let text = String::from_utf8_lossy(&kept);
-        pick(&mut text.lines().map(str::trim).filter(|line| !line.is_empty()))
+        let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        pick(&lines).map(str::to_owned)
     }
 }
