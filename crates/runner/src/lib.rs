@@ -11,6 +11,7 @@ mod backoff;
 pub mod capabilities;
 pub mod client;
 pub mod clock;
+mod executors;
 pub mod keeper;
 pub mod logs;
 pub mod mint;

@@ -1,6 +1,10 @@
-//! The runner's tests: the session as scripts, the log's file, the agent against a scripted orchestrator.
+//! The runner from outside: the session as scripts, the agent against a scripted orchestrator, real keepers with real
+//! processes.
 
 mod agent;
+mod executors;
+mod keeper;
+mod kept;
 mod logs;
 mod script;
 mod session;
