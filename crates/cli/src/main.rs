@@ -6,6 +6,7 @@ mod bench;
 mod commands;
 mod database;
 mod output;
+mod talk;
 
 use std::process::ExitCode;
 
@@ -24,6 +25,11 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Lease jobs from a server and execute them
+    Runner(Box<commands::runner::Args>),
+    /// What a runner starts for each of its jobs
+    #[command(hide = true)]
+    Keep,
     /// Show the state machines
     Machines(commands::machines::Args),
     /// Every transition of a run, job, attempt, execution, delivery or tenant: when, who, from, to, why
@@ -40,6 +46,8 @@ enum Command {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
+        Command::Runner(args) => commands::runner::run(*args),
+        Command::Keep => return runner::keeper::main(),
         Command::Machines(args) => commands::machines::run(&args, cli.json),
         Command::Explain(args) => commands::explain::run(&args, cli.json),
         Command::Doctor(args) => commands::doctor::run(&args, cli.json),

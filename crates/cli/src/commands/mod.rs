@@ -3,4 +3,5 @@
 pub mod doctor;
 pub mod explain;
 pub mod machines;
+pub mod runner;
 pub mod version;

@@ -8,6 +8,7 @@
 mod drive;
 mod hands;
 mod hold;
+mod keepers;
 mod messages;
 mod orphans;
 mod run;
@@ -17,6 +18,7 @@ mod spec;
 mod stop;
 
 pub use hands::{Hands, Hire};
+pub use keepers::Keepers;
 pub use run::{Left, run};
 pub use settings::{Network, Settings, default_name, runner_ids};
 pub use stop::{Stop, on_signals};
