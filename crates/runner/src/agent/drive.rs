@@ -11,26 +11,17 @@ use wire::runner::LeaseGranted;
 use crate::agent::hands::Hire;
 use crate::agent::hold::{Tell, hold};
 use crate::agent::messages::Speaker;
-use crate::agent::settings::Settings;
-use crate::agent::spec;
+use crate::agent::prepare::{Prepared, Shop, prepare};
 use crate::agent::stop::{Stop, said};
-use crate::client::{Client, Lost, Reply, answer, seconds};
+use crate::client::{Lost, Reply, answer, seconds};
 use crate::clock::Uptime;
 use crate::keeper::{Order, Report};
 use crate::logs::{Spool, Spooled};
 use crate::mint;
 use crate::session::{
-    Action, Answer, Call, End, LOG_CHUNK_BYTES_MAX, Outcome, Plan, Request, Session, Terms, Verdict,
+    Action, Answer, Call, End, LOG_CHUNK_BYTES_MAX, Outcome, Plan, Request, Session, Terms,
 };
-use crate::workspace::{Folder, Place};
-
-/// What every slot shares.
-pub struct Shop<H> {
-    pub client: Client,
-    pub settings: Settings,
-    pub folder: Folder,
-    pub hire: H,
-}
+use crate::workspace::Place;
 
 /// What happened to a lease.
 #[derive(Debug)]
@@ -50,6 +41,8 @@ const EVENTS_WAITING_MAX: usize = 64;
 const TELLS_WAITING_MAX: usize = 64;
 /// Timers stand still while the machine sleeps, deadlines do not: look at least this often.
 const NAP_MAX: Duration = Duration::from_secs(1);
+/// A lease that asks for more would keep us busy with nothing else.
+const INTERVAL_MIN: Duration = Duration::from_millis(10);
 const TRUNCATED: &str = "# this log is longer than the server keeps: its middle will be missing";
 
 /// Executes a job, and returns when nothing of it is left.
@@ -69,35 +62,6 @@ pub async fn execute<H: Hire>(
         tracing::warn!(%error, "cannot remove the folder of a job");
     }
     end
-}
-
-/// What a job needs before its lease is acknowledged: an order and a log, or the reason why there is none.
-struct Prepared {
-    order: Result<Order, Verdict>,
-    spool: Option<Spool>,
-}
-
-fn prepare<H>(shop: &Shop<H>, granted: &LeaseGranted) -> (Option<Place>, Prepared) {
-    let place = match shop.folder.place() {
-        Ok(place) => place,
-        Err(error) => {
-            let order = Err(Verdict::no_workspace(&error.to_string()));
-            return (None, Prepared { order, spool: None });
-        }
-    };
-    let mut spool = match Spool::create(&place.log()) {
-        Ok(spool) => spool,
-        Err(error) => {
-            let order = Err(Verdict::no_workspace(&error.to_string()));
-            return (Some(place), Prepared { order, spool: None });
-        }
-    };
-    let mut order = spec::order(granted, &shop.settings);
-    match &mut order {
-        Ok(order) => order.workspace = place.workspace(),
-        Err(verdict) => spool.note(&format!("# {}", verdict.summary)),
-    }
-    (Some(place), Prepared { order, spool: Some(spool) })
 }
 
 struct Drive<H> {
@@ -127,7 +91,7 @@ impl<H: Hire> Drive<H> {
         let steps = order.as_ref().map(|order| order.steps.clone()).unwrap_or_default();
         let terms = Terms {
             lease_ttl: seconds(granted.lease_ttl_seconds),
-            heartbeat_interval: seconds(granted.heartbeat_interval_seconds),
+            heartbeat_interval: seconds(granted.heartbeat_interval_seconds).max(INTERVAL_MIN),
             max_runtime: seconds(granted.max_runtime_seconds),
             steps: steps.len() as u32,
         };
@@ -204,7 +168,7 @@ impl<H: Hire> Drive<H> {
             Action::Cancel { grace } => self.tell(Tell::Cancel(grace)),
             Action::NoteTruncated => self.tell(Tell::Note(TRUNCATED)),
             Action::Kill if self.tells.is_none() => self.session.handle_gone(now),
-            Action::Kill => self.tell(Tell::Kill),
+            Action::Kill => self.kill(),
             Action::Over(_) => {} // taken by whoever polls
         }
     }
@@ -222,6 +186,14 @@ impl<H: Hire> Drive<H> {
     fn tell(&self, tell: Tell) {
         if let Some(Err(error)) = self.tells.as_ref().map(|tells| tells.try_send(tell)) {
             tracing::debug!(%error, "the keeper is not told any more");
+        }
+    }
+
+    /// A holder that is gone has said so, unless it failed; said twice does no harm.
+    fn kill(&self) {
+        let told = self.tells.as_ref().map(|tells| tells.try_send(Tell::Kill));
+        if !matches!(told, Some(Ok(()))) {
+            let _ = self.events.try_send(Event::Gone); // full: then there is more to hear first
         }
     }
 

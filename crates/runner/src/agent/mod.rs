@@ -11,6 +11,7 @@ mod hold;
 mod keepers;
 mod messages;
 mod orphans;
+mod prepare;
 mod run;
 mod settings;
 mod slot;

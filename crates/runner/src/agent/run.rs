@@ -7,9 +7,9 @@ use rustix::process::{DumpableBehavior, getpid, set_child_subreaper, set_dumpabl
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::agent::drive::Shop;
 use crate::agent::hands::Hire;
 use crate::agent::orphans::reap_forever;
+use crate::agent::prepare::Shop;
 use crate::agent::settings::{Settings, runner_ids};
 use crate::agent::slot::slot;
 use crate::agent::stop::Stop;

@@ -7,9 +7,10 @@ use tokio::sync::watch;
 use wire::RunnerId;
 use wire::runner::LeaseGranted;
 
-use crate::agent::drive::{Shop, execute};
+use crate::agent::drive::execute;
 use crate::agent::hands::Hire;
 use crate::agent::messages::lease;
+use crate::agent::prepare::Shop;
 use crate::agent::run::Left;
 use crate::agent::stop::{Stop, said};
 use crate::backoff::Backoff;

@@ -18,7 +18,7 @@ const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longer than a heartbeat interval, so that heartbeats find their connection open.
 const IDLE_MAX: Duration = Duration::from_secs(60);
-const IDLE_CONNECTIONS_MAX: usize = 4;
+const IDLE_CONNECTIONS_MAX: usize = 16;
 /// What a connection buffers; the largest request body is handed over whole and not copied into it.
 const BUFFER_BYTES_MAX: usize = 64 * 1024;
 

@@ -11,7 +11,7 @@ use crate::session::lease::Lease;
 use crate::session::line::Line;
 use crate::session::upload::Upload;
 use crate::session::verdict::Verdict;
-use crate::session::words::{Action, Beat, End, Plan, Request, Terms};
+use crate::session::words::{Action, Beat, Call, End, Plan, Request, Terms};
 
 #[derive(Debug)]
 pub struct Session {
@@ -84,6 +84,7 @@ pub(super) struct Cancel {
 /// A request may take this much of the heartbeat interval, so that a server that hangs cannot starve the next one.
 const TIMEOUT_SHARE: f64 = 0.75;
 const TIMEOUT_MAX: Duration = Duration::from_secs(10);
+const TIMEOUT_MIN: Duration = Duration::from_secs(1);
 
 impl Session {
     /// A lease was granted at about `now`.
@@ -116,7 +117,8 @@ impl Session {
             return Some(action);
         }
         let request = self.next_request(now)?;
-        Some(Action::Send { request, timeout: self.request_timeout() })
+        let timeout = self.request_timeout(request.call());
+        Some(Action::Send { request, timeout })
     }
 
     /// When to call `handle_timeout`, if nothing else happens before.
@@ -186,7 +188,14 @@ impl Session {
         matches!(self.stage, Stage::Running | Stage::Flushing { .. })
     }
 
-    fn request_timeout(&self) -> Duration {
-        self.terms.heartbeat_interval.mul_f64(TIMEOUT_SHARE).min(TIMEOUT_MAX)
+    fn request_timeout(&self, call: Call) -> Duration {
+        let share = self.terms.heartbeat_interval.mul_f64(TIMEOUT_SHARE).min(TIMEOUT_MAX);
+        match call {
+            Call::Heartbeat => share,
+            // These hold no heartbeat up, and a very short interval shall not make a slow disk a lost answer.
+            Call::Ack | Call::Log | Call::Complete | Call::CancelAck => {
+                share.max(TIMEOUT_MIN.min(self.terms.lease_ttl / 4))
+            }
+        }
     }
 }

@@ -8,4 +8,5 @@ mod renewals;
 mod stale;
 mod trouble;
 mod upload;
+mod walks;
 mod whole;
