@@ -63,7 +63,8 @@ fn heartbeats_go_on_while_an_upload_hangs() {
             inner.heard.iter().filter(|heard| *heard == "heartbeat").count() >= 5
         };
         world.until("five heartbeats", beats).await;
-        world.orchestrator.fault("heartbeat", [Fault::Stale("LEASE_REVOKED")]);
+        // Many, because on a slow machine an answer may come after the agent has stopped waiting for it.
+        world.orchestrator.fault("heartbeat", [Fault::Stale("LEASE_REVOKED"); 1000]);
         let keepers = world.keepers.clone();
         let (left, _) = world.left().await;
         assert_eq!(left, Left::Once(End::Stale(StaleReason::LeaseRevoked)));
@@ -75,22 +76,23 @@ fn heartbeats_go_on_while_an_upload_hangs() {
 fn a_stale_lease_stops_the_job_and_nothing_more_is_said() {
     let orchestrator = with_job(&["print x", "stuck"]);
     orchestrator.with(|inner| inner.interval = 0.2);
-    orchestrator.fault("heartbeat", [Fault::Status(503), Fault::Stale("LEASE_EXPIRED")]);
+    orchestrator.fault("heartbeat", [Fault::Status(503)]);
+    orchestrator.fault("heartbeat", [Fault::Stale("LEASE_EXPIRED"); 1000]);
     let (end, ended) = once(orchestrator);
     assert_eq!(end, End::Stale(StaleReason::LeaseExpired));
     assert_eq!(ended.words(), ["ack"]);
-    assert_eq!(ended.heard.iter().filter(|heard| *heard == "heartbeat").count(), 2);
+    assert!(ended.count("heartbeat") >= 2);
 }
 
 #[test]
 fn renewals_that_fail_to_the_end_stop_the_job_without_a_word() {
     let orchestrator = with_job(&["stuck"]);
-    orchestrator.with(|inner| (inner.ttl, inner.interval) = (1.0, 0.2));
+    orchestrator.with(|inner| (inner.ttl, inner.interval) = (2.0, 0.2));
     orchestrator.fault("heartbeat", [Fault::Status(503); 1000]);
     let (end, ended) = once(orchestrator);
     assert_eq!(end, End::LeaseLost);
-    assert_eq!(ended.words(), ["ack"]);
-    assert!(ended.count("heartbeat") > 2);
+    assert!(ended.words().iter().all(|word| *word == "ack"), "{:?}", ended.heard);
+    assert!(ended.count("heartbeat") > 1);
 }
 
 #[test]
