@@ -4,6 +4,7 @@ mod bench;
 mod doctor;
 mod explain;
 mod machines;
+mod serving;
 
 use std::path::Path;
 use std::process::{Command, Output};
