@@ -6,6 +6,7 @@ mod bench;
 mod commands;
 mod database;
 mod output;
+mod talk;
 
 use std::process::ExitCode;
 
@@ -26,6 +27,11 @@ struct Cli {
 enum Command {
     /// API and orchestrator in one process
     Server(Box<commands::server::Args>),
+    /// Lease jobs from a server and execute them
+    Runner(Box<commands::runner::Args>),
+    /// What a runner starts for each of its jobs
+    #[command(hide = true)]
+    Keep,
     /// Show the state machines
     Machines(commands::machines::Args),
     /// Every transition of a run, job, attempt, execution, delivery or tenant: when, who, from, to, why
@@ -43,6 +49,8 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Server(args) => commands::server::run(*args),
+        Command::Runner(args) => commands::runner::run(*args),
+        Command::Keep => return runner::keeper::main(),
         Command::Machines(args) => commands::machines::run(&args, cli.json),
         Command::Explain(args) => commands::explain::run(&args, cli.json),
         Command::Doctor(args) => commands::doctor::run(&args, cli.json),

@@ -11,8 +11,12 @@ pub enum Exit {
     Failed,
     /// Wrong usage.
     Usage,
+    /// A job was cancelled.
+    Canceled,
     /// Something around us failed.
     Infrastructure,
+    TimedOut,
+    NotAuthorised,
 }
 
 impl From<Exit> for ExitCode {
@@ -21,7 +25,10 @@ impl From<Exit> for ExitCode {
             Exit::Success => 0,
             Exit::Failed => 1,
             Exit::Usage => 2,
+            Exit::Canceled => 3,
             Exit::Infrastructure => 5,
+            Exit::TimedOut => 6,
+            Exit::NotAuthorised => 7,
         })
     }
 }

@@ -3,9 +3,9 @@
 //! A store fills it, decisions read it, and a store writes what changed. It notes what was read, so that a store
 //! shared by several servers can make sure that it still holds when the changes are written.
 
-use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use wire::{ExecId, JobId, MessageId, RunId, TenantId, TokenId};
 
@@ -28,13 +28,14 @@ pub trait Kept: Clone + PartialEq + 'static {
 #[derive(Debug)]
 pub struct Shelf<R: Kept>(BTreeMap<R::Key, Slot<R>>);
 
+/// Records are shared, not copied: a store remembers what it wrote, and most of what is loaded is only read.
 #[derive(Debug)]
 struct Slot<R> {
     /// As loaded; `None` when a decision made it.
-    before: Option<R>,
-    now: R,
+    before: Option<Arc<R>>,
+    now: Arc<R>,
     written: bool,
-    read: Cell<bool>,
+    read: AtomicBool,
 }
 
 impl<R: Kept> Default for Shelf<R> {
@@ -45,12 +46,13 @@ impl<R: Kept> Default for Shelf<R> {
 
 impl<R: Kept> Shelf<R> {
     /// A store brings a record. One that is here already stays as it is.
-    pub fn bring(&mut self, record: R) {
+    pub fn bring(&mut self, record: impl Into<Arc<R>>) {
+        let record = record.into();
         self.0.entry(record.key()).or_insert_with(|| Slot {
             before: Some(record.clone()),
             now: record,
             written: false,
-            read: Cell::new(false),
+            read: AtomicBool::new(false),
         });
     }
 
@@ -61,45 +63,59 @@ impl<R: Kept> Shelf<R> {
     /// The record, and a note that a decision rests on it.
     pub fn get(&self, key: &R::Key) -> Option<&R> {
         let slot = self.0.get(key)?;
-        slot.read.set(true);
+        slot.read.store(true, Ordering::Relaxed);
         Some(&slot.now)
     }
 
     /// The record as it was loaded, whatever the batch has made of it since.
     pub fn loaded(&self, key: &R::Key) -> Option<&R> {
-        self.0.get(key)?.before.as_ref()
+        self.0.get(key)?.before.as_deref()
     }
 
     /// The record without the note: for stores, and where being late does no harm.
     pub fn peek(&self, key: &R::Key) -> Option<&R> {
-        self.0.get(key).map(|slot| &slot.now)
+        self.0.get(key).map(|slot| &*slot.now)
     }
 
     pub fn peek_all(&self) -> impl Iterator<Item = &R> {
-        self.0.values().map(|slot| &slot.now)
+        self.0.values().map(|slot| &*slot.now)
     }
 
     fn put(&mut self, record: R) {
+        let record = Arc::new(record);
         match self.0.get_mut(&record.key()) {
             Some(slot) => {
                 slot.now = record;
                 slot.written = true;
             }
             None => {
-                let slot = Slot { before: None, now: record, written: true, read: Cell::new(false) };
+                let slot = Slot { before: None, now: record, written: true, read: AtomicBool::new(false) };
                 self.0.insert(slot.now.key(), slot);
             }
         }
     }
 
+    /// The record as it was written, if it was.
+    pub fn written_at(&self, key: &R::Key) -> Option<&Arc<R>> {
+        self.0.get(key).filter(|slot| slot.written).map(|slot| &slot.now)
+    }
+
+    /// What was written, to be remembered.
+    pub fn written(&self) -> impl Iterator<Item = &Arc<R>> {
+        self.0.values().filter(|slot| slot.written).map(|slot| &slot.now)
+    }
+
     /// What must be written, in key order: (as loaded, as it shall be).
     pub fn writes(&self) -> impl Iterator<Item = (Option<&R>, &R)> {
-        self.0.values().filter(|slot| slot.written).map(|slot| (slot.before.as_ref(), &slot.now))
+        self.0.values().filter(|slot| slot.written).map(|slot| (slot.before.as_deref(), &*slot.now))
     }
 
     /// What was loaded and read but not written, in key order: it must still hold when the writes happen.
     pub fn reads(&self) -> impl Iterator<Item = &R> {
-        self.0.values().filter(|slot| !slot.written && slot.read.get()).map(|slot| &slot.now)
+        self.0
+            .values()
+            .filter(|slot| !slot.written && slot.read.load(Ordering::Relaxed))
+            .map(|slot| &*slot.now)
     }
 }
 

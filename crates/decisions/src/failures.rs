@@ -135,6 +135,17 @@ pub struct Verdict {
     pub because: String,
 }
 
+impl Verdict {
+    /// Trying again could make an effect happen twice, unless the job was never started.
+    pub fn of_effect_once(self) -> Verdict {
+        if !self.class.may_retry() || self.class == FailureClass::RunnerStartup {
+            return self;
+        }
+        let because = format!("{}; its effect, which may happen once, may have happened", self.because);
+        Verdict { class: FailureClass::Ambiguous, because }
+    }
+}
+
 struct Rule {
     class: FailureClass,
     /// Any of these in the summary, letter case aside.
@@ -143,6 +154,16 @@ struct Rule {
 }
 
 const RULES: &[Rule] = &[
+    Rule {
+        class: FailureClass::Timeout,
+        words: &["the job timed out"],
+        because: "the job ran longer than it may",
+    },
+    Rule {
+        class: FailureClass::RunnerLost,
+        words: &["hands the job back", "keeper of the job ended", "keeper heard of no renewal"],
+        because: "the runner stopped before the job did",
+    },
     Rule {
         class: FailureClass::RunnerStartup,
         words: &[

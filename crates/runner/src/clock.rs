@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use wire::Time;
 
 /// A moment of the machine's uptime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -29,4 +30,10 @@ impl Uptime {
     pub fn until(self, later: Uptime) -> Duration {
         later.0.saturating_sub(self.0)
     }
+}
+
+/// The wall clock's time, for what people read; no deadline depends on it.
+pub fn wall_time() -> Time {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    Time::from_seconds(time.tv_sec).plus(Duration::from_nanos(time.tv_nsec.unsigned_abs()))
 }

@@ -6,5 +6,14 @@
 //!
 //! Never: the store; a word to the orchestrator after `StaleLease`; a lease id or token in a job's environment.
 
+pub mod agent;
+mod backoff;
+pub mod capabilities;
+pub mod client;
 pub mod clock;
+mod executors;
 pub mod keeper;
+pub mod logs;
+pub mod mint;
+pub mod session;
+pub mod workspace;

@@ -1,19 +1,20 @@
 //! The engine: runs `perform`'s batches over a store, one after the other, and wakes whoever a commit concerns.
 //!
-//! While one batch is being saved, the next gathers: that is the group commit. The queue is bounded; a caller beyond it
-//! is told so at once. Stopping lets what was taken in be answered.
+//! While one batch is being saved, the next gathers, is loaded and decided: that is the group commit. The queue is
+//! bounded; a caller beyond it is told so at once. Stopping lets what was taken in be answered.
 
 use decisions::jobs::ReleaseDependents;
 use decisions::runs::SweepRun;
 use decisions::{Answer, Command, Hint, Policy};
-use store::Store;
+use store::{Store, StoreError};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::clock::Clock;
-use crate::metrics::{Metrics, steps_of};
+use crate::metrics::{Metrics, Steps, steps_of};
 use crate::perform::{Batch, Failure, Perform, Settled, WAITING_MAX};
 
 /// Nobody waits for a command that a hint gave rise to.
@@ -60,6 +61,8 @@ impl<S: Store> Engine<S> {
             incoming,
             hints: hints.clone(),
             stopping,
+            saving: VecDeque::new(),
+            alone: 0,
             metrics: metrics.clone(),
         };
         let task = Arc::new(tokio::sync::Mutex::new(Some(tokio::spawn(shell.run()))));
@@ -119,8 +122,24 @@ struct Shell<S> {
     incoming: mpsc::Receiver<(Command, Ticket)>,
     hints: broadcast::Sender<Hint>,
     stopping: watch::Receiver<bool>,
+    /// Batches on their way to the disk, the oldest first.
+    saving: VecDeque<Saving>,
+    /// Batches that must still go one at a time, because two at once got into each other's way.
+    alone: u32,
     metrics: Arc<Metrics>,
 }
+
+struct Saving {
+    commands: usize,
+    steps: Steps,
+    task: JoinHandle<(Batch<Ticket>, Result<(), StoreError>)>,
+}
+
+/// One batch is written while the next is loaded and decided. More would only make them smaller.
+const SAVING_MAX: usize = 2;
+
+/// After a conflict, so many batches do not overlap.
+const ALONE: u32 = 64;
 
 impl<S: Store> Shell<S> {
     async fn run(mut self) {
@@ -139,7 +158,7 @@ impl<S: Store> Shell<S> {
         }
     }
 
-    /// Runs batches until nothing waits; whatever arrived during one goes into the next.
+    /// Runs batches until nothing waits and all is saved; whatever arrived during one goes into the next.
     async fn work_off(&mut self) {
         loop {
             if *self.stopping.borrow() {
@@ -148,25 +167,65 @@ impl<S: Store> Shell<S> {
             while let Ok((command, ticket)) = self.incoming.try_recv() {
                 self.take_in(command, ticket);
             }
-            let Some(batch) = self.perform.poll_batch() else { return };
-            let settled = self.run_batch(batch).await;
-            self.settle(settled);
+            if let Some(batch) = self.next_batch() {
+                self.begin(batch).await;
+            } else if self.saving.is_empty() {
+                return;
+            } else {
+                self.wait().await;
+            }
         }
     }
 
-    async fn run_batch(&mut self, mut batch: Batch<Ticket>) -> Settled<Ticket> {
+    /// A batch beside one that is being saved is worth it when it is not much smaller: each costs a commit.
+    fn next_batch(&mut self) -> Option<Batch<Ticket>> {
+        let may = match self.saving.back() {
+            None => true,
+            Some(_) if self.saving.len() >= SAVING_MAX || self.alone > 0 || self.perform.has_again() => false,
+            Some(before) => self.perform.waiting() * 4 >= before.commands * 3,
+        };
+        if may { self.perform.poll_batch() } else { None }
+    }
+
+    /// Loads and decides; the saving goes on by itself.
+    async fn begin(&mut self, mut batch: Batch<Ticket>) {
         let loaded = match self.store.load(&batch.asks(), self.clock.now()).await {
             Ok(loaded) => loaded,
-            Err(error) => return self.perform.handle_saved(batch, Err(error)),
+            Err(error) => {
+                let settled = self.perform.handle_saved(batch, Err(error));
+                return self.settle(settled);
+            }
         };
         let mut book = loaded.book;
         self.perform.handle_loaded(&mut batch, &mut book, loaded.now);
-        let (size, steps) = (batch.size(), steps_of(&book.appended.transitions));
-        let saved = self.store.save(loaded.session, book).await;
-        if saved.is_ok() {
-            self.metrics.saved(size, steps);
+        let (store, session) = (self.store.clone(), loaded.session);
+        let (commands, steps) = (batch.size(), steps_of(&book.appended.transitions));
+        let task = tokio::spawn(async move {
+            let saved = store.save(session, book).await;
+            (batch, saved)
+        });
+        self.saving.push_back(Saving { commands, steps, task });
+    }
+
+    /// Until the oldest save is over or a command comes.
+    async fn wait(&mut self) {
+        let oldest = self.saving.front_mut().expect("only waited for while something is saved");
+        tokio::select! {
+            biased;
+            done = &mut oldest.task => {
+                let (batch, saved) = done.expect("saving does not panic");
+                if let (Some(Saving { commands, steps, .. }), Ok(())) = (self.saving.pop_front(), &saved) {
+                    self.metrics.saved(commands, steps);
+                }
+                self.alone = match &saved {
+                    Err(StoreError::Conflict(_)) => ALONE,
+                    Ok(()) | Err(_) => self.alone.saturating_sub(1),
+                };
+                let settled = self.perform.handle_saved(batch, saved);
+                self.settle(settled);
+            }
+            Some((command, ticket)) = self.incoming.recv() => self.take_in(command, ticket),
         }
-        self.perform.handle_saved(batch, saved)
     }
 
     fn settle(&mut self, settled: Settled<Ticket>) {

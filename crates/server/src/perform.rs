@@ -112,6 +112,16 @@ impl<T> Perform<T> {
         Ok(())
     }
 
+    /// How many commands wait for a first try.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// A batch must go again, and had better go alone.
+    pub fn has_again(&self) -> bool {
+        !self.again.is_empty()
+    }
+
     /// The next batch, if anything waits.
     pub fn poll_batch(&mut self) -> Option<Batch<T>> {
         if let Some(batch) = self.again.pop() {

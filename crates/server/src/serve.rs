@@ -97,7 +97,7 @@ impl<S: Store> Server<S> {
             Some(_) => None,
             None => mint_admin_token(&engine).await?,
         };
-        let api = Api::new(engine.clone(), Dispatch::new(engine.clone()), admin_token.as_ref());
+        let api = Api::new(engine.clone(), Dispatch::start(engine.clone()), admin_token.as_ref());
         let (stop, stopped) = oneshot::channel();
         let accepting = tokio::spawn(accept(listener, router(api.clone()), stopped));
         let background = [

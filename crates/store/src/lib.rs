@@ -9,6 +9,7 @@
 
 mod candidates;
 mod error;
+mod log_groups;
 mod memory;
 mod postgres;
 pub mod raw;

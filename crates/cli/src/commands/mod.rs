@@ -3,5 +3,6 @@
 pub mod doctor;
 pub mod explain;
 pub mod machines;
+pub mod runner;
 pub mod server;
 pub mod version;

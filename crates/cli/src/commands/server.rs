@@ -1,6 +1,5 @@
 //! `deltaci server`: API and orchestrator in one process, until SIGTERM or SIGINT.
 
-use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitCode;
@@ -16,6 +15,7 @@ use wire::TokenSecret;
 
 use crate::database::{Database, FILE, is_postgres};
 use crate::output::Exit;
+use crate::talk::Talk;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -29,12 +29,8 @@ pub struct Args {
     admin_token: Option<String>,
     #[command(flatten)]
     timings: Timings,
-    /// Log lines as JSON
-    #[arg(long, env = "DELTACI_LOG_JSON")]
-    log_json: bool,
-    /// How much to log: error, warn, info, debug or trace
-    #[arg(long, env = "DELTACI_LOG_LEVEL", default_value = "info")]
-    log_level: tracing_subscriber::filter::LevelFilter,
+    #[command(flatten)]
+    talk: Talk,
 }
 
 /// Durations such as `300ms`, `120s`, `60m` or `6h`.
@@ -85,7 +81,7 @@ fn duration(text: &str) -> Result<Duration, String> {
 }
 
 pub fn run(args: Args) -> Result<ExitCode> {
-    log_to_stderr(args.log_json, args.log_level);
+    args.talk.begin();
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async {
         match &args.database.database {
             Some(address) if is_postgres(address) => {
@@ -127,18 +123,6 @@ async fn serve<S: Store>(store: Arc<S>, args: &Args, database: &str) -> Result<E
     eprintln!("deltaci server stops");
     server.stop().await;
     Ok(Exit::Success.into())
-}
-
-fn log_to_stderr(json: bool, level: tracing_subscriber::filter::LevelFilter) {
-    let colour =
-        std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty());
-    let lines =
-        tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_ansi(colour);
-    if json {
-        lines.json().init();
-    } else {
-        lines.init();
-    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ mod bench;
 mod doctor;
 mod explain;
 mod machines;
+mod runner;
 mod serving;
 
 use std::path::Path;
@@ -23,7 +24,12 @@ use wire::{ExecId, JobId, RunnerId};
 
 fn deltaci(words: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_deltaci"));
-    command.args(words).env_remove("DELTACI_DATABASE").env_remove("DELTACI_DATA").env("NO_COLOR", "1");
+    command
+        .args(words)
+        .env_remove("DELTACI_DATABASE")
+        .env_remove("DELTACI_DATA")
+        .env_remove("DELTACI_TOKEN")
+        .env("NO_COLOR", "1");
     command.output().expect("the binary starts")
 }
 

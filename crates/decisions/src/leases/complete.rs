@@ -11,7 +11,7 @@ use crate::leases::ended::put_ended;
 use crate::leases::fence::{execution_of, family_of, require_active};
 use crate::leases::recovery::{finish_committed, walk_to_uploading};
 use crate::policy::{TEXT_BYTES_MAX, shortened};
-use crate::records::{Attempt, Execution, Outcome};
+use crate::records::{Attempt, Execution, Job, Outcome};
 use crate::{Answer, Ask, Decide, Draft, Refusal};
 
 #[derive(Debug, Clone)]
@@ -69,7 +69,9 @@ impl Decide for Complete {
 
 impl Complete {
     fn fail(&self, draft: &mut Draft<'_>, mut execution: Execution, mut attempt: Attempt) {
+        let effect_once = draft.get::<Job>(&attempt.key.job).is_some_and(|job| job.effect_once);
         let verdict = classify(self.exit_code, &self.summary);
+        let verdict = if effect_once { verdict.of_effect_once() } else { verdict };
         draft.advance(&mut execution, lease::Event::Complete, "Complete");
         draft.advance(&mut execution, execution::Event::Abort, "Complete");
         put_ended(draft, execution);

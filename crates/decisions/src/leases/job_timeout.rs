@@ -21,11 +21,7 @@ pub fn time_out(draft: &mut Draft<'_>, mut execution: Execution, mut attempt: At
     put_ended(draft, execution);
     draft.advance(&mut attempt, attempt::Event::TimeOut, CAUSE);
     let effect_once = draft.get::<Job>(&attempt.key.job).is_some_and(|job| job.effect_once);
-    let verdict = if effect_once {
-        let because = format!("{CAUSE}, and its effect, which may happen once, may have happened");
-        Verdict { class: FailureClass::Ambiguous, because }
-    } else {
-        Verdict { class: FailureClass::Timeout, because: CAUSE.into() }
-    };
+    let verdict = Verdict { class: FailureClass::Timeout, because: CAUSE.into() };
+    let verdict = if effect_once { verdict.of_effect_once() } else { verdict };
     attempt_over(draft, attempt, Some(verdict), false);
 }

@@ -45,6 +45,7 @@ impl<S: Store> Api<S> {
     /// From now on whoever waits is sent away, politely.
     pub fn stop_waiting(&self) {
         self.stopping.send_replace(true);
+        self.dispatch.stop();
     }
 
     pub fn is_stopping(&self) -> bool {

@@ -49,8 +49,11 @@ fn a_bar_on_a_shared_runner_does_not_touch_a_tenants_own_of_the_same_name() {
         60s   tick
         60s   grant L3 a        -> GRANTED
         90s   tick
+        90s   restart
         90s   grant L4 a        -> barred
         90s   grant L5 a scope=own -> GRANTED
+        # Read anew, the lease leads to the tenant's own.
+        90s   restart
         90s   ack L5            -> ACTIVE
     ",
     );

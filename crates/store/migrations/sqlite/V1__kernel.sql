@@ -252,17 +252,20 @@ CREATE TABLE deliveries (
 CREATE INDEX deliveries_due ON deliveries (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX deliveries_reports ON deliveries (reports) WHERE reports IS NOT NULL;
 
--- The audit log, numbered without gaps in commit order. `root` is what an entry is filed under.
-CREATE TABLE events (
-    seq         INTEGER NOT NULL PRIMARY KEY,
-    at          INTEGER NOT NULL,
-    machine     TEXT    NOT NULL,
-    root        TEXT    NOT NULL,
-    entity      TEXT    NOT NULL,
-    from_state  TEXT,
-    event       TEXT    NOT NULL,
-    to_state    TEXT    NOT NULL,
-    owner       TEXT    NOT NULL,
-    cause       TEXT    NOT NULL
+-- The audit log, numbered without gaps in commit order. What one save says about one root in a row is one row here: the
+-- log is most of what is written, and it is written once and hardly ever read.
+CREATE TABLE event_groups (
+    seq      INTEGER NOT NULL PRIMARY KEY, -- the number of the group's last event
+    size     INTEGER NOT NULL CHECK (size >= 1),
+    at       INTEGER NOT NULL,
+    root     TEXT    NOT NULL, -- what the events are filed under
+    entries  TEXT    NOT NULL -- a JSON array of [machine, entity, from_state, event, to_state, owner, cause]
 ) STRICT;
-CREATE INDEX events_root ON events (root);
+CREATE INDEX event_groups_root ON event_groups (root);
+
+-- The same, one event per row.
+CREATE VIEW events AS
+SELECT g.seq - g.size + 1 + e.key AS seq, g.at, e.value ->> 0 AS machine, g.root, e.value ->> 1 AS entity,
+       e.value ->> 2 AS from_state, e.value ->> 3 AS event, e.value ->> 4 AS to_state, e.value ->> 5 AS owner,
+       e.value ->> 6 AS cause
+FROM event_groups AS g, json_each(g.entries) AS e;

@@ -29,18 +29,18 @@ pub struct Cache {
     connections: u64,
     /// The last save that is in here, and with it everything before. None until we have saved something.
     last: Option<Save>,
-    pub runs: Remembered<RunId, (Version, Run)>,
-    pub jobs: Remembered<JobId, (Version, Job)>,
-    pub attempts: Remembered<AttemptKey, (Version, Attempt)>,
-    pub executions: Remembered<ExecId, (Version, Execution)>,
-    pub runners: Remembered<RunnerKey, (Version, Runner)>,
-    pub logs: Remembered<ExecId, (Version, Log)>,
+    pub runs: Remembered<RunId, (Version, Arc<Run>)>,
+    pub jobs: Remembered<JobId, (Version, Arc<Job>)>,
+    pub attempts: Remembered<AttemptKey, (Version, Arc<Attempt>)>,
+    pub executions: Remembered<ExecId, (Version, Arc<Execution>)>,
+    pub runners: Remembered<RunnerKey, (Version, Arc<Runner>)>,
+    pub logs: Remembered<ExecId, (Version, Arc<Log>)>,
     pub specs: Remembered<JobId, Arc<str>>,
 }
 
-impl<R: Kept<Key: Hash>> Remembered<R::Key, (Version, R)> {
+impl<R: Kept<Key: Hash>> Remembered<R::Key, (Version, Arc<R>)> {
     fn keep_versions(&mut self, shelf: &Shelf<R>, version: Version) {
-        for (_, record) in shelf.writes() {
+        for record in shelf.written() {
             self.keep(record.key(), (version, record.clone()));
         }
     }

@@ -20,6 +20,8 @@ const TAKEN_BY_OTHERS: &[&str] = &[
     "attempts_pkey",
     "executions_pkey",
     "deliveries_pkey",
+    "tokens_pkey",
+    "logs_pkey",
 ];
 
 /// An error that certainly left nothing written.

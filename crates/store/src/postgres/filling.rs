@@ -1,6 +1,7 @@
 //! The book while it is being filled: what is still needed, and what becomes of each row.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use decisions::Book;
 use decisions::records::{
@@ -85,7 +86,7 @@ impl Filling {
         }
     }
 
-    pub fn bring_execution(&mut self, (version, execution): (Version, Execution)) {
+    pub fn bring_execution(&mut self, (version, execution): (Version, Arc<Execution>)) {
         let own_attempt = Some(execution.attempt.index);
         self.needs.members.insert(Member {
             job: execution.job(),
@@ -114,12 +115,12 @@ impl Filling {
         }
     }
 
-    pub fn bring_run(&mut self, (version, run): (Version, Run)) {
+    pub fn bring_run(&mut self, (version, run): (Version, Arc<Run>)) {
         self.may_be_told(run.tenant);
         self.versions.bring(&mut self.book, (version, run));
     }
 
-    pub fn bring_job(&mut self, (version, job): (Version, Job)) {
+    pub fn bring_job(&mut self, (version, job): (Version, Arc<Job>)) {
         self.may_be_told(job.tenant);
         self.need_run(job.run);
         for id in self.holders.remove(&job.id).unwrap_or_default() {
@@ -158,21 +159,21 @@ impl Filling {
     }
 
     pub fn trigger(&mut self, cells: &mut Cells<'_>) -> Result<(), StoreError> {
-        let (version, run): (_, Run) = seen(cells)?;
+        let (version, run): (_, Arc<Run>) = seen(cells)?;
         self.book.triggers.extend(run.trigger_key.clone().map(|key| ((run.tenant, key), run.id)));
         self.bring_run((version, run));
         Ok(())
     }
 
     pub fn tenant(&mut self, cells: &mut Cells<'_>) -> Result<(), StoreError> {
-        let (version, tenant): (_, Tenant) = seen(cells)?;
+        let (version, tenant): (_, Arc<Tenant>) = seen(cells)?;
         self.may_be_told(tenant.id);
         self.versions.bring(&mut self.book, (version, tenant));
         Ok(())
     }
 
     pub fn tenant_name(&mut self, cells: &mut Cells<'_>) -> Result<(), StoreError> {
-        let (version, tenant): (_, Tenant) = seen(cells)?;
+        let (version, tenant): (_, Arc<Tenant>) = seen(cells)?;
         self.may_be_told(tenant.id);
         self.book.tenant_names.insert(tenant.name.clone(), tenant.id);
         self.versions.bring(&mut self.book, (version, tenant));
@@ -200,7 +201,7 @@ impl Filling {
     }
 
     pub fn delivery(&mut self, cells: &mut Cells<'_>) -> Result<(), StoreError> {
-        let (version, delivery): (_, Delivery) = seen(cells)?;
+        let (version, delivery): (_, Arc<Delivery>) = seen(cells)?;
         self.need_run(delivery.reports);
         self.versions.bring(&mut self.book, (version, delivery));
         Ok(())

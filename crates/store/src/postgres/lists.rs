@@ -138,8 +138,8 @@ pub async fn executions_live(readers: &Pool, limit: usize) -> Result<Vec<(Execut
     let rows = ask_one(readers, &EXECUTIONS_LIVE, vec![Box::new(bound(limit))]).await?;
     let with_tenant = |row| {
         let mut cells = Cells::of(row);
-        let (_, execution) = seen(&mut cells)?;
-        Ok((execution, cells.next()?))
+        let (_, execution): (_, Arc<Execution>) = seen(&mut cells)?;
+        Ok((Arc::unwrap_or_clone(execution), cells.next()?))
     };
     rows.iter().map(with_tenant).collect()
 }

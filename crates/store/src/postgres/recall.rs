@@ -32,7 +32,7 @@ pub fn recall(filling: &mut Filling, cache: &Cache) {
     }
     for id in std::mem::take(&mut filling.needs.logs) {
         match cache.logs.get(&id) {
-            Some(known) => filling.versions.bring(&mut filling.book, *known),
+            Some(known) => filling.versions.bring(&mut filling.book, known.clone()),
             None => drop(filling.needs.logs.insert(id)),
         }
     }

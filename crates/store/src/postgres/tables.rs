@@ -1,6 +1,7 @@
 //! A record's table: its columns, and the statements that follow from them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use decisions::Book;
 use decisions::book::Kept;
@@ -157,13 +158,15 @@ pub fn width<R: Table>() -> usize {
 }
 
 /// Reads the cells of [`selected`].
-pub fn seen<R: Table>(cells: &mut Cells<'_>) -> Result<(Version, R), StoreError> {
-    Ok((cells.next()?, R::read(cells)?))
+pub fn seen<R: Table>(cells: &mut Cells<'_>) -> Result<(Version, Arc<R>), StoreError> {
+    Ok((cells.next()?, Arc::new(R::read(cells)?)))
 }
 
 /// A record alone in its row.
 pub fn record<R: Table>(row: &Row) -> Result<R, StoreError> {
-    seen(&mut Cells::of(row)).map(|(_, record)| record)
+    let mut cells = Cells::of(row);
+    let _: Version = cells.next()?;
+    R::read(&mut cells)
 }
 
 /// The versions of the records in a book, as they were loaded.
@@ -210,7 +213,7 @@ versioned! {
 
 impl Versions {
     /// Puts a record into the book and remembers its version.
-    pub fn bring<R: Versioned>(&mut self, book: &mut Book, (version, record): (Version, R)) {
+    pub fn bring<R: Versioned>(&mut self, book: &mut Book, (version, record): (Version, Arc<R>)) {
         R::versions_mut(self).entry(record.key()).or_insert(version);
         R::shelf_mut(book).bring(record);
     }

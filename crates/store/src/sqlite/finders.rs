@@ -166,16 +166,19 @@ pub fn deliveries_after(
 }
 
 pub fn events_of(connection: &Connection, root: &str) -> rusqlite::Result<Vec<Event>> {
-    rows::all(connection, &[rows::EVENT, " WHERE root = ?1 ORDER BY seq"].concat(), [root], rows::read_event)
+    let sql = [rows::EVENT_GROUP, " WHERE root = ?1 ORDER BY seq"].concat();
+    Ok(rows::all(connection, &sql, [root], rows::read_event_group)?.concat())
 }
 
+/// `seq` may lie inside a group: its last number is higher, and its first events are left out.
 pub fn events_after(connection: &Connection, seq: i64, limit: usize) -> rusqlite::Result<Vec<Event>> {
-    let sql = [rows::EVENT, " WHERE seq > ?1 ORDER BY seq LIMIT ?2"].concat();
-    rows::all(connection, &sql, (seq, limit as i64), rows::read_event)
+    let sql = [rows::EVENT_GROUP, " WHERE seq > ?1 ORDER BY seq LIMIT ?2"].concat();
+    let groups = rows::all(connection, &sql, (seq, limit as i64), rows::read_event_group)?;
+    Ok(groups.into_iter().flatten().filter(|event| event.seq > seq).take(limit).collect())
 }
 
 pub fn log_bounds(connection: &Connection) -> rusqlite::Result<LogBounds> {
-    let sql = "SELECT count(*), coalesce(max(seq), 0) FROM events";
+    let sql = "SELECT coalesce(sum(size), 0), coalesce(max(seq), 0) FROM event_groups";
     connection.query_row(sql, [], |row| Ok(LogBounds { rows: row.get(0)?, last_seq: row.get(1)? }))
 }
 

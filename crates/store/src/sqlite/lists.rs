@@ -97,8 +97,10 @@ pub fn job_keyed(connection: &Connection, tenant: TenantId, key: &str) -> rusqli
     rows::one(connection, sql, (tenant.text().as_str(), key), rows::read_id)
 }
 
-/// Whose a row is, by the primary key of what it is filed under.
-const OF_TENANT: &str = " WHERE seq > ?1 AND seq <= ?2 AND ?3 = CASE substr(root, 1, 4)
+/// Whose a group of events is, by the primary key of what it is filed under. A group may begin before the first number
+/// asked for or end after the last.
+const OF_TENANT: &str = " WHERE seq > ?1
+    AND seq <= (SELECT coalesce(min(g.seq), ?2) FROM event_groups AS g WHERE g.seq >= ?2) AND ?3 = CASE substr(root, 1, 4)
     WHEN 'job_' THEN (SELECT tenant_id FROM jobs WHERE id = root)
     WHEN 'run_' THEN (SELECT tenant_id FROM runs WHERE id = root)
     WHEN 'msg_' THEN (SELECT tenant_id FROM deliveries WHERE id = root)
@@ -112,13 +114,15 @@ pub fn events_scan(
     scan_max: usize,
 ) -> rusqlite::Result<(Vec<Event>, i64)> {
     let newest: i64 = connection
-        .prepare_cached("SELECT coalesce(max(seq), 0) FROM events")?
+        .prepare_cached("SELECT coalesce(max(seq), 0) FROM event_groups")?
         .query_row([], |row| row.get(0))?;
     // Numbers have no gaps, and none appears below one that is there.
     let last = after.saturating_add(scan_max as i64).min(newest).max(after);
-    let sql = [rows::EVENT, OF_TENANT].concat();
-    let events = rows::all(connection, &sql, params![after, last, tenant.text().as_str()], rows::read_event)?;
-    Ok((events, last))
+    let sql = [rows::EVENT_GROUP, OF_TENANT].concat();
+    let tenant = tenant.text();
+    let groups = rows::all(connection, &sql, params![after, last, tenant.as_str()], rows::read_event_group)?;
+    let events = groups.into_iter().flatten().filter(|event| (after + 1..=last).contains(&event.seq));
+    Ok((events.collect(), last))
 }
 
 /// Nothing sorts before the empty text.

@@ -1,20 +1,20 @@
-//! Answers the asks of a batch inside the write transaction, by key. What the book has is not read again.
+//! Answers the asks of a batch, by key. What the book has, or this process wrote last, is not read again.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use decisions::policy::CHUNK;
-use decisions::records::{AttemptKey, RunnerKey};
+use decisions::records::{AttemptKey, Delivery, ReadyKey, RunnerKey, Token, Webhook};
 use decisions::{Ask, Book};
 use rusqlite::Connection;
 use wire::{ExecId, JobId, MessageId, RunId, TenantId, TokenId};
 
 use crate::candidates::{ReadyAsk, best, counts_by_queue, ready_asks};
-use crate::sqlite::cache::Cache;
+use crate::sqlite::known::Known;
 use crate::sqlite::{logs, rows, tokens};
 
-pub fn load(connection: &Connection, cache: &Cache, asks: &[Ask]) -> rusqlite::Result<Book> {
-    let mut loader = Loader { connection, cache, book: Book::default() };
+pub fn load(connection: &Connection, known: &Known, asks: &[Ask]) -> rusqlite::Result<Book> {
+    let mut loader = Loader { connection, known, book: Book::default() };
     for ask in asks {
         loader.answer(ask)?;
     }
@@ -25,7 +25,7 @@ pub fn load(connection: &Connection, cache: &Cache, asks: &[Ask]) -> rusqlite::R
 
 struct Loader<'a> {
     connection: &'a Connection,
-    cache: &'a Cache,
+    known: &'a Known,
     book: Book,
 }
 
@@ -54,13 +54,18 @@ impl Loader<'_> {
 
     fn tenant(&mut self, id: TenantId) -> rusqlite::Result<()> {
         let sql = joined(rows::TENANT, " WHERE id = ?1");
-        if let Some(tenant) = rows::one(self.connection, &sql, [id.text().as_str()], rows::read_tenant)? {
+        let read = || rows::one(self.connection, &sql, [id.text().as_str()], rows::read_tenant);
+        if let Some(tenant) = or_read(self.known.flying(&id), read)? {
             self.book.tenants.bring(tenant);
         }
         Ok(())
     }
 
     fn tenant_name(&mut self, name: &str) -> rusqlite::Result<()> {
+        if let Some(id) = self.known.tenant_named(name) {
+            self.book.tenant_names.insert(name.into(), id);
+            return self.tenant(id);
+        }
         let sql = joined(rows::TENANT, " WHERE name = ?1");
         if let Some(tenant) = rows::one(self.connection, &sql, [name], rows::read_tenant)? {
             self.book.tenant_names.insert(name.into(), tenant.id);
@@ -71,7 +76,7 @@ impl Loader<'_> {
 
     fn run(&mut self, id: RunId) -> rusqlite::Result<()> {
         if !self.book.runs.has(&id)
-            && let Some(run) = or_read(self.cache.runs.get(&id), || rows::run(self.connection, id))?
+            && let Some(run) = or_read(self.known.recall(&id), || rows::run(self.connection, id))?
         {
             self.book.runs.bring(run);
         }
@@ -80,8 +85,9 @@ impl Loader<'_> {
 
     fn plan(&mut self, id: RunId) -> rusqlite::Result<()> {
         let sql = "SELECT plan FROM run_plans WHERE run_id = ?1";
-        let plan: Option<String> = rows::one(self.connection, sql, [id.text().as_str()], |row| row.get(0))?;
-        self.book.plans.extend(plan.map(|plan| (id, plan.into())));
+        let read = || rows::one(self.connection, sql, [id.text().as_str()], |row| row.get::<_, String>(0));
+        let plan: Option<Arc<str>> = or_read(self.known.plan(id), read)?;
+        self.book.plans.extend(plan.map(|plan| (id, plan)));
         Ok(())
     }
 
@@ -94,7 +100,7 @@ impl Loader<'_> {
 
     fn family(&mut self, id: JobId) -> rusqlite::Result<()> {
         if !self.book.jobs.has(&id) {
-            let job = or_read(self.cache.jobs.get(&id), || rows::job(self.connection, id))?;
+            let job = or_read(self.known.recall(&id), || rows::job(self.connection, id))?;
             let Some(job) = job else { return Ok(()) };
             self.book.jobs.bring(job);
         }
@@ -112,8 +118,7 @@ impl Loader<'_> {
 
     fn attempt(&mut self, key: AttemptKey) -> rusqlite::Result<()> {
         if !self.book.attempts.has(&key)
-            && let Some(attempt) =
-                or_read(self.cache.attempts.get(&key), || rows::attempt(self.connection, key))?
+            && let Some(attempt) = or_read(self.known.recall(&key), || rows::attempt(self.connection, key))?
         {
             self.book.attempts.bring(attempt);
         }
@@ -135,8 +140,7 @@ impl Loader<'_> {
 
     fn execution(&mut self, id: ExecId) -> rusqlite::Result<()> {
         if !self.book.executions.has(&id)
-            && let Some(execution) =
-                or_read(self.cache.executions.get(&id), || rows::execution(self.connection, id))?
+            && let Some(execution) = or_read(self.known.recall(&id), || rows::execution(self.connection, id))?
         {
             self.book.executions.bring(execution);
         }
@@ -145,7 +149,7 @@ impl Loader<'_> {
 
     fn runner(&mut self, key: &RunnerKey) -> rusqlite::Result<()> {
         if !self.book.runners.has(key)
-            && let Some(runner) = or_read(self.cache.runners.get(key), || rows::runner(self.connection, key))?
+            && let Some(runner) = or_read(self.known.recall(key), || rows::runner(self.connection, key))?
         {
             self.book.runners.bring(runner);
         }
@@ -153,20 +157,25 @@ impl Loader<'_> {
     }
 
     fn token(&mut self, id: TokenId) -> rusqlite::Result<()> {
-        if let Some(token) = tokens::token(self.connection, id)? {
+        let read = || tokens::token(self.connection, id);
+        if let Some(token) = or_read(self.known.flying::<Token>(&id), read)? {
             self.book.tokens.bring(token);
         }
         Ok(())
     }
 
     fn log(&mut self, id: ExecId) -> rusqlite::Result<()> {
-        if let Some(log) = or_read(self.cache.logs.get(&id), || logs::log(self.connection, id))? {
+        if let Some(log) = or_read(self.known.recall(&id), || logs::log(self.connection, id))? {
             self.book.logs.bring(log);
         }
         Ok(())
     }
 
     fn trigger(&mut self, tenant: TenantId, key: &str) -> rusqlite::Result<()> {
+        if let Some(id) = self.known.run_triggered(&(tenant, key.into())) {
+            self.book.triggers.insert((tenant, key.into()), id);
+            return self.run(id);
+        }
         let sql = joined(rows::RUN, " WHERE tenant_id = ?1 AND trigger_key = ?2");
         if let Some(run) = rows::one(self.connection, &sql, (tenant.text().as_str(), key), rows::read_run)? {
             self.book.triggers.insert((tenant, key.into()), run.id);
@@ -177,7 +186,8 @@ impl Loader<'_> {
 
     fn job_key(&mut self, tenant: TenantId, key: &str) -> rusqlite::Result<()> {
         let sql = "SELECT id FROM jobs WHERE tenant_id = ?1 AND job_key = ?2";
-        let id = rows::one(self.connection, sql, (tenant.text().as_str(), key), rows::read_id::<JobId>)?;
+        let read = || rows::one(self.connection, sql, (tenant.text().as_str(), key), rows::read_id::<JobId>);
+        let id = self.known.job_keyed(&(tenant, key.into())).map_or_else(read, |id| Ok(Some(id)))?;
         if let Some(id) = id {
             self.book.job_keys.insert((tenant, key.into()), id);
             self.family(id)?;
@@ -187,10 +197,19 @@ impl Loader<'_> {
 
     fn ready(&mut self, asks: &[ReadyAsk]) -> rusqlite::Result<()> {
         let sql = joined(rows::READY, " WHERE queue_id = ?1 ORDER BY rank, since, job_id, attempt LIMIT ?2");
-        let mut found = Vec::new();
-        for (queue, count) in counts_by_queue(asks) {
-            found.extend(rows::all(self.connection, &sql, (queue.0, count as i64), rows::read_ready)?);
+        if asks.is_empty() {
+            return Ok(());
         }
+        let moves = self.known.queue_moves();
+        let mut found: BTreeSet<ReadyKey> = BTreeSet::new();
+        for (queue, count) in counts_by_queue(asks) {
+            // The table may or may not show the moves of books on their way; afterwards the list does.
+            let count = count + moves.left.iter().filter(|key| key.queue == queue).count();
+            found.extend(rows::all(self.connection, &sql, (queue.0, count as i64), rows::read_ready)?);
+            found.extend(moves.entered.iter().filter(|key| key.queue == queue));
+        }
+        found.retain(|key| !moves.left.contains(key));
+        let found: Vec<ReadyKey> = found.into_iter().collect();
         for key in best(asks, &found) {
             self.book.ready.insert(key);
             self.family(key.attempt.job)?;
@@ -204,8 +223,8 @@ impl Loader<'_> {
             return Ok(());
         }
         let sql = "SELECT spec FROM job_specs WHERE job_id = ?1";
-        let read = || rows::one(self.connection, sql, [id.text().as_str()], |row| row.get(0));
-        let spec: Option<Arc<str>> = or_read(self.cache.specs.get(&id), read)?;
+        let read = || rows::one(self.connection, sql, [id.text().as_str()], |row| row.get::<_, String>(0));
+        let spec: Option<Arc<str>> = or_read(self.known.spec(id), read)?;
         self.book.specs.extend(spec.map(|spec| (id, spec)));
         Ok(())
     }
@@ -238,7 +257,8 @@ impl Loader<'_> {
 
     fn delivery(&mut self, id: MessageId) -> rusqlite::Result<()> {
         let sql = joined(rows::DELIVERY, " WHERE id = ?1");
-        let delivery = rows::one(self.connection, &sql, [id.text().as_str()], rows::read_delivery)?;
+        let read = || rows::one(self.connection, &sql, [id.text().as_str()], rows::read_delivery);
+        let delivery = or_read(self.known.flying::<Delivery>(&id), read)?;
         let Some(delivery) = delivery else { return Ok(()) };
         let reports = delivery.reports;
         self.book.deliveries.bring(delivery);
@@ -254,6 +274,11 @@ impl Loader<'_> {
         let of_tenants = self.book.tenants.peek_all().map(|tenant| tenant.id);
         let tenants: BTreeSet<TenantId> = of_jobs.chain(of_runs).chain(of_tenants).collect();
         let sql = "SELECT tenant_id, name, url, events FROM webhooks WHERE tenant_id = ?1";
+        let flying =
+            self.known.all_flying::<Webhook>().filter(|webhook| tenants.contains(&webhook.key.tenant));
+        for webhook in flying {
+            self.book.webhooks.bring(webhook.clone());
+        }
         for tenant in tenants {
             for webhook in rows::all(self.connection, sql, [tenant.text().as_str()], rows::read_webhook)? {
                 self.book.webhooks.bring(webhook);
@@ -264,11 +289,11 @@ impl Loader<'_> {
 }
 
 /// What is remembered, or else what the file says.
-fn or_read<R: Clone>(
-    known: Option<&R>,
-    read: impl FnOnce() -> rusqlite::Result<Option<R>>,
-) -> rusqlite::Result<Option<R>> {
-    known.cloned().map_or_else(read, |record| Ok(Some(record)))
+fn or_read<R: ?Sized, T: Into<Arc<R>>>(
+    known: Option<&Arc<R>>,
+    read: impl FnOnce() -> rusqlite::Result<Option<T>>,
+) -> rusqlite::Result<Option<Arc<R>>> {
+    known.cloned().map_or_else(|| Ok(read()?.map(T::into)), |record| Ok(Some(record)))
 }
 
 /// The statement cache goes by text; joining two constants costs less than parsing SQL again.

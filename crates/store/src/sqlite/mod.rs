@@ -1,12 +1,13 @@
 //! Records in one SQLite file: WAL, `synchronous=FULL`, one writer thread, readers that never block it.
 //!
-//! A load begins the write transaction and its save commits it, both on the writer's thread: between them nobody else
-//! can write, so what was read still holds. One batch costs one fsync.
+//! Batches are decided one after the other, each on what the one before it leaves, and written in that order, one fsync
+//! each. While the writer's thread saves a batch, the loader's thread answers the asks of the next.
 
-mod cache;
 mod finders;
+mod known;
 mod lists;
 mod load;
+mod loader;
 mod logs;
 mod open;
 mod rows;
@@ -26,11 +27,11 @@ use wire::{ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time, TokenId};
 
 use crate::{Due, Loaded, LogBounds, OpenError, Store, StoreError};
 use finders::Readers;
-pub use writer::Session;
-use writer::Writer;
+use loader::Loader;
+pub use loader::Session;
 
 pub struct Sqlite {
-    writer: Writer,
+    loader: Loader,
     readers: Readers,
 }
 
@@ -38,8 +39,9 @@ impl Sqlite {
     /// Opens the file, or makes it; brings its schema up to date.
     pub fn open(path: &Path) -> Result<Sqlite, OpenError> {
         open::check(path)?;
-        let connection = open::connect_and_migrate(path)?;
-        Ok(Sqlite { writer: Writer::start(connection), readers: Readers::new(path) })
+        let writing = open::connect_and_migrate(path)?;
+        let reading = open::connect_existing(path)?;
+        Ok(Sqlite { loader: Loader::start(reading, writing), readers: Readers::new(path) })
     }
 
     /// Opens a file that must exist, for reading; nothing is changed, and a server may be at work on it.
@@ -48,8 +50,8 @@ impl Sqlite {
             return Err(OpenError::Unreachable(format!("{} does not exist", path.display())));
         }
         open::check(path)?;
-        let connection = open::connect_existing(path)?;
-        Ok(Sqlite { writer: Writer::start(connection), readers: Readers::new(path) })
+        let (reading, writing) = (open::connect_existing(path)?, open::connect_existing(path)?);
+        Ok(Sqlite { loader: Loader::start(reading, writing), readers: Readers::new(path) })
     }
 }
 
@@ -57,7 +59,7 @@ impl Store for Sqlite {
     type Session = Session;
 
     async fn load(&self, asks: &[Ask], now: Time) -> Result<Loaded<Session>, StoreError> {
-        let (book, session) = self.writer.load(asks.to_vec()).await?;
+        let (book, session) = self.loader.load(asks.to_vec()).await?;
         Ok(Loaded { book, now, session })
     }
 

@@ -108,7 +108,7 @@ pub fn connect_and_migrate(path: &Path) -> Result<Connection, OpenError> {
 pub fn connect_existing(path: &Path) -> Result<Connection, OpenError> {
     let connection = connect_read_only(path).map_err(unreadable)?;
     let ours: bool = connection
-        .query_row("SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'events'", [], |row| row.get(0))
+        .query_row("SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'event_groups'", [], |row| row.get(0))
         .map_err(unreadable)?;
     if ours { Ok(connection) } else { Err(OpenError::Corrupt("it has no tables of Delta CI".into())) }
 }
@@ -124,7 +124,7 @@ fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.pragma_update(None, "synchronous", "full")?;
-    connection.pragma_update(None, "cache_size", -65_536)?; // KiB
+    connection.pragma_update(None, "cache_size", -8_192)?; // KiB; SQLite walks all of it after a commit that split a page
     connection.pragma_update(None, "wal_autocheckpoint", 16_384)?; // pages
     connection.pragma_update(None, "temp_store", "memory")?;
     connection.set_prepared_statement_cache_capacity(128);

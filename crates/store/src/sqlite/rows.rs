@@ -15,6 +15,8 @@ use rusqlite::{Connection, OptionalExtension, Params, Row};
 use wire::runner::CompleteStatus;
 use wire::{ExecId, JobId, LeaseHash, MessageId, RunId, RunnerId, TenantId, Time};
 
+use crate::log_groups::unpacked;
+
 pub const TENANT: &str = "SELECT id, name, state, created_at, updated_at, status_message, \
      desired_config, revision FROM tenants";
 pub const RUN: &str = "SELECT id, tenant_id, state, outcome, status_message, attempt, rerun_of, trigger_key, repository, \
@@ -33,8 +35,7 @@ pub const DELIVERY: &str = "SELECT id, tenant_id, event, subject, url, body, sta
 pub const RUNNER: &str =
     "SELECT tenant_id, id, acks_missed, barred_until, last_seen_at, capabilities FROM runners";
 pub const READY: &str = "SELECT queue_id, rank, since, job_id, attempt FROM ready";
-pub const EVENT: &str =
-    "SELECT seq, at, machine, entity, from_state, event, to_state, owner, cause FROM events";
+pub const EVENT_GROUP: &str = "SELECT seq, at, entries FROM event_groups";
 
 /// The first row of a query, if there is one.
 pub fn one<T, P: Params>(
@@ -253,18 +254,9 @@ pub fn read_effect(row: &Row<'_>) -> rusqlite::Result<EffectRow> {
     })
 }
 
-pub fn read_event(row: &Row<'_>) -> rusqlite::Result<Event> {
-    Ok(Event {
-        seq: row.get(0)?,
-        at: time(row, 1)?,
-        machine: row.get(2)?,
-        entity: row.get(3)?,
-        from: row.get(4)?,
-        event: row.get(5)?,
-        to: row.get(6)?,
-        owner: row.get(7)?,
-        cause: row.get(8)?,
-    })
+pub fn read_event_group(row: &Row<'_>) -> rusqlite::Result<Vec<Event>> {
+    let (last, at) = (row.get(0)?, time(row, 1)?);
+    text(row, 2, |entries| unpacked(last, at, entries))
 }
 
 pub fn read_id<I: FromStr>(row: &Row<'_>) -> rusqlite::Result<I> {

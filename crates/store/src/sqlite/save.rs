@@ -1,8 +1,5 @@
 //! Writes what a batch changed, table by table, parents before children.
 
-use std::fmt::Write;
-use std::sync::LazyLock;
-
 use decisions::Book;
 use decisions::book::{Appended, Shelf};
 use decisions::records::{
@@ -12,6 +9,7 @@ use machines::Machine;
 use rusqlite::{Connection, Statement, params};
 use wire::Time;
 
+use crate::log_groups::grouped;
 use crate::sqlite::rows::{complete_status, scope};
 use crate::sqlite::{logs, tokens};
 
@@ -435,53 +433,18 @@ fn append(connection: &Connection, rows: &Appended) -> rusqlite::Result<()> {
     log(connection, &rows.transitions)
 }
 
-/// Audit rows that go into one statement; the rest of a batch goes one by one.
-const LOGGED_AT_ONCE: usize = 16;
-const LOG_COLUMNS: usize = 9;
-
-static LOG_MANY: LazyLock<String> = LazyLock::new(|| insert_events(LOGGED_AT_ONCE));
-static LOG_ONE: LazyLock<String> = LazyLock::new(|| insert_events(1));
-
-/// `seq` is one more than the last: one writer, so numbers follow commit order and leave no gap.
-fn insert_events(rows: usize) -> String {
-    let row = format!("({})", ["?"; LOG_COLUMNS].join(","));
-    let values = vec![row; rows].join(",");
-    format!(
-        "INSERT INTO events (at, machine, root, entity, from_state, event, to_state, owner, cause) VALUES {values}"
-    )
-}
-
+/// One writer, so numbers follow commit order and leave no gap.
 fn log(connection: &Connection, transitions: &[Transition]) -> rusqlite::Result<()> {
-    let chunks = transitions.chunks_exact(LOGGED_AT_ONCE);
-    let rest = chunks.remainder();
-    let mut many = connection.prepare_cached(&LOG_MANY)?;
-    for chunk in chunks {
-        bind_events(&mut many, chunk)?;
-        many.raw_execute()?;
+    if transitions.is_empty() {
+        return Ok(());
     }
-    let mut one = connection.prepare_cached(&LOG_ONE)?;
-    for transition in rest {
-        bind_events(&mut one, std::slice::from_ref(transition))?;
-        one.raw_execute()?;
-    }
-    Ok(())
-}
-
-fn bind_events(statement: &mut Statement<'_>, transitions: &[Transition]) -> rusqlite::Result<()> {
-    let mut entity = String::new();
-    for (row, it) in transitions.iter().enumerate() {
-        let first = row * LOG_COLUMNS + 1;
-        entity.clear();
-        let _ = write!(entity, "{}", it.entity); // a String takes everything
-        statement.raw_bind_parameter(first, micros(it.at))?;
-        statement.raw_bind_parameter(first + 1, it.machine)?;
-        statement.raw_bind_parameter(first + 2, it.entity.root().as_str())?;
-        statement.raw_bind_parameter(first + 3, entity.as_str())?;
-        statement.raw_bind_parameter(first + 4, it.from)?;
-        statement.raw_bind_parameter(first + 5, it.event)?;
-        statement.raw_bind_parameter(first + 6, it.to)?;
-        statement.raw_bind_parameter(first + 7, it.owner.as_str())?;
-        statement.raw_bind_parameter(first + 8, &*it.cause)?;
+    let last = "SELECT coalesce(max(seq), 0) FROM event_groups";
+    let mut seq: i64 = connection.prepare_cached(last)?.query_row([], |row| row.get(0))?;
+    let sql = "INSERT INTO event_groups (seq, size, at, root, entries) VALUES (?1, ?2, ?3, ?4, ?5)";
+    let mut insert = connection.prepare_cached(sql)?;
+    for group in grouped(transitions) {
+        seq += i64::from(group.size);
+        insert.execute(params![seq, group.size, micros(group.at), group.root.as_str(), group.entries])?;
     }
     Ok(())
 }

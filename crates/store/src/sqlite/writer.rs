@@ -1,128 +1,131 @@
-//! The writer's thread: one batch at a time, from `BEGIN IMMEDIATE` to a durable `COMMIT`.
+//! The writer's thread: one book at a time, from `BEGIN IMMEDIATE` to a durable `COMMIT`.
+//!
+//! Books come in the order in which they were decided, each on top of those before it. When one is not written, those
+//! behind it rest on something that never was: they are conflicts, and are decided again.
 
+use std::ops::ControlFlow::{self, Break, Continue};
+use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
 
-use decisions::{Ask, Book};
+use decisions::Book;
 use rusqlite::{Connection, ErrorCode};
 use tokio::sync::oneshot;
 
 use crate::StoreError;
-use crate::sqlite::cache::Cache;
-use crate::sqlite::{load, refused, save};
+use crate::sqlite::known::Landing;
+use crate::sqlite::{refused, save};
 
-/// A handle to the thread; when the last one is gone, the thread ends and closes the file.
+/// The loader's end of the thread.
 pub struct Writer {
-    requests: mpsc::Sender<Request>,
+    pub writes: mpsc::Sender<Write>,
+    /// What became of each book of the current generation, in order.
+    pub landings: mpsc::Receiver<(u64, Landing)>,
 }
 
-struct Request {
-    asks: Vec<Ask>,
-    reply: oneshot::Sender<Result<Book, StoreError>>,
-    /// What becomes of the batch; dropped, it is rolled back.
-    saves: mpsc::Receiver<Save>,
-}
-
-struct Save {
-    book: Book,
-    reply: oneshot::Sender<Result<(), StoreError>>,
-}
-
-/// An open write transaction. Saved, it commits; dropped, it rolls back.
-pub struct Session {
-    save: mpsc::Sender<Save>,
+pub struct Write {
+    pub book: Arc<Book>,
+    pub generation: u64,
+    pub reply: oneshot::Sender<Result<(), StoreError>>,
 }
 
 impl Writer {
     pub fn start(connection: Connection) -> Writer {
-        let (requests, incoming) = mpsc::channel();
+        let (writes, incoming) = mpsc::channel();
+        let (news, landings) = mpsc::channel();
+        let pen = Pen { connection, news, generation: 0, data_version: None };
         thread::Builder::new()
             .name("sqlite-writer".into())
-            .spawn(move || serve(&connection, &incoming))
+            .spawn(move || pen.serve(&incoming))
             .expect("a thread can be started");
-        Writer { requests }
-    }
-
-    pub async fn load(&self, asks: Vec<Ask>) -> Result<(Book, Session), StoreError> {
-        let (save, saves) = mpsc::channel();
-        let (reply, answer) = oneshot::channel();
-        let gone = || StoreError::Unavailable("the writer has stopped".into());
-        self.requests.send(Request { asks, reply, saves }).map_err(|_| gone())?;
-        let book = answer.await.map_err(|_| gone())??;
-        Ok((book, Session { save }))
+        Writer { writes, landings }
     }
 }
 
-impl Session {
-    pub async fn save(self, book: Book) -> Result<(), StoreError> {
-        let (reply, answer) = oneshot::channel();
-        self.save
-            .send(Save { book, reply })
-            .map_err(|_| StoreError::Unavailable("the writer has stopped".into()))?;
-        answer.await.unwrap_or_else(|_| Err(StoreError::Unknown("the writer stopped while it wrote".into())))
-    }
+struct Pen {
+    connection: Connection,
+    news: mpsc::Sender<(u64, Landing)>,
+    generation: u64,
+    /// Changes when another connection commits, not when this one does.
+    data_version: Option<i64>,
 }
 
-fn serve(connection: &Connection, incoming: &mpsc::Receiver<Request>) {
-    let mut cache = Cache::default();
-    while let Ok(request) = incoming.recv() {
-        let ended = batch(connection, &mut cache, request);
-        if ended.is_break() {
-            return; // what the disk holds is no longer certain; only a restart reads it anew
+impl Pen {
+    fn serve(mut self, incoming: &mpsc::Receiver<Write>) {
+        while let Ok(write) = incoming.recv() {
+            if self.take(write).is_break() {
+                return; // what the disk holds is no longer certain; only a restart reads it anew
+            }
+        }
+    }
+
+    fn take(&mut self, Write { book, generation, reply }: Write) -> ControlFlow<()> {
+        if generation != self.generation {
+            let _ = reply.send(Err(conflict("the batch before it was not written"))); // nobody may be listening
+            return Continue(());
+        }
+        let (landing, result) = match self.write(&book) {
+            Ok(true) => (Landing::Durable, Ok(())),
+            Ok(false) => (Landing::Foreign, Err(conflict("another process has written"))),
+            Err(error) => (Landing::NotWritten, Err(error)),
+        };
+        if result.is_err() {
+            self.roll_back();
+            self.generation += 1;
+        }
+        let uncertain = matches!(result, Err(StoreError::Unknown(_)));
+        let _ = self.news.send((generation, landing)); // the loader may have ended; it hears before the caller does
+        let _ = reply.send(result); // durable or not, it is as the result says, heard or not
+        if uncertain { Break(()) } else { Continue(()) }
+    }
+
+    /// False when the file is not as the book was decided on.
+    fn write(&mut self, book: &Book) -> Result<bool, StoreError> {
+        if book.is_unchanged() {
+            return self.is_ours().map_err(refused);
+        }
+        self.connection
+            .prepare_cached("BEGIN IMMEDIATE")
+            .and_then(|mut begin| begin.execute([]))
+            .map_err(refused)?;
+        // From here to the end of the transaction nobody else can write.
+        if !self.is_ours().map_err(refused)? {
+            return Ok(false);
+        }
+        save::save(&self.connection, book).map_err(refused)?;
+        self.commit()?;
+        Ok(true)
+    }
+
+    /// Nobody else has written since the last look. The first look has nothing to compare with, and nothing was known
+    /// before it.
+    fn is_ours(&mut self) -> rusqlite::Result<bool> {
+        let version =
+            self.connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
+        let before = self.data_version.replace(version);
+        Ok(before.is_none_or(|before| before == version))
+    }
+
+    /// A full disk is noticed before the commit record is written; any other failure here may have come after it.
+    fn commit(&self) -> Result<(), StoreError> {
+        let committed =
+            self.connection.prepare_cached("COMMIT").and_then(|mut statement| statement.execute([]));
+        match committed {
+            Ok(_) => Ok(()),
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DiskFull) => Err(refused(error)),
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Err(refused(error)),
+            Err(error) => Err(StoreError::Unknown(error.to_string())),
+        }
+    }
+
+    fn roll_back(&self) {
+        if !self.connection.is_autocommit() {
+            // Failing, it leaves the transaction open; the next BEGIN says so, and nothing is acknowledged meanwhile.
+            let _ = self.connection.execute_batch("ROLLBACK");
         }
     }
 }
 
-/// One load and what follows it.
-fn batch(connection: &Connection, cache: &mut Cache, request: Request) -> std::ops::ControlFlow<()> {
-    use std::ops::ControlFlow::{Break, Continue};
-    let loaded = begin(connection)
-        .and_then(|()| cache.refresh(connection))
-        .and_then(|()| load::load(connection, cache, &request.asks))
-        .map_err(refused);
-    let failed = loaded.is_err();
-    if request.reply.send(loaded).is_err() || failed {
-        roll_back(connection);
-        return Continue(());
-    }
-    let Ok(Save { book, reply }) = request.saves.recv() else {
-        roll_back(connection);
-        return Continue(());
-    };
-    if book.is_unchanged() {
-        roll_back(connection);
-        let _ = reply.send(Ok(())); // whoever asked may be gone; nothing was at stake
-        return Continue(());
-    }
-    let result = save::save(connection, &book).map_err(refused).and_then(|()| commit(connection));
-    match result {
-        Ok(()) => cache.committed(&book),
-        Err(_) => roll_back(connection),
-    }
-    let uncertain = matches!(result, Err(StoreError::Unknown(_)));
-    let _ = reply.send(result); // durable or not, it is as the result says, heard or not
-    if uncertain { Break(()) } else { Continue(()) }
-}
-
-fn begin(connection: &Connection) -> rusqlite::Result<()> {
-    connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
-    Ok(())
-}
-
-/// A full disk is noticed before the commit record is written; any other failure here may have come after it.
-fn commit(connection: &Connection) -> Result<(), StoreError> {
-    let committed = connection.prepare_cached("COMMIT").and_then(|mut statement| statement.execute([]));
-    match committed {
-        Ok(_) => Ok(()),
-        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DiskFull) => Err(refused(error)),
-        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Err(refused(error)),
-        Err(error) => Err(StoreError::Unknown(error.to_string())),
-    }
-}
-
-fn roll_back(connection: &Connection) {
-    if !connection.is_autocommit() {
-        // Failing, it leaves the transaction open; the next BEGIN says so, and nothing is acknowledged meanwhile.
-        let _ = connection.execute_batch("ROLLBACK");
-    }
+fn conflict(what: &str) -> StoreError {
+    StoreError::Conflict(what.into())
 }

@@ -1,6 +1,7 @@
 //! What only PostgreSQL has to prove: opening it, and several servers on one database.
 
 mod database;
+mod elsewhere;
 mod opening;
 mod server;
 mod sharing;

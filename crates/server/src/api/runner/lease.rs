@@ -59,11 +59,7 @@ async fn lease<S: Store>(
     }
     let wait = Duration::from_secs_f64(asked.wait_seconds.as_f64().min(WAIT_MAX.as_secs_f64()));
     let _waiting = Waiting::counted(&api.engine.metrics().leases_waiting);
-    let granted = tokio::select! {
-        biased;
-        granted = api.dispatch.lease(access.scope, asked.runner_id, asked.capabilities, wait) => granted?,
-        () = api.stopping() => None,
-    };
+    let granted = api.dispatch.lease(access.scope, asked.runner_id, asked.capabilities, wait).await?;
     Ok(match granted {
         Some(granted) => lease_granted(&api, access.scope, *granted),
         None => StatusCode::NO_CONTENT.into_response(),

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use decisions::Ask;
+use decisions::{Answer, Ask};
 use rusqlite::Connection;
-use store::{Sqlite, Store};
+use store::{Sqlite, Store, StoreError};
 use tempfile::TempDir;
 
 use crate::commands::{ack, complete, heartbeat, job_id, lease, shared, submit};
@@ -73,9 +73,10 @@ fn a_second_process_may_look_while_the_first_works() {
     });
 }
 
-/// Whatever the writer remembers, the file is the truth.
+/// Whatever is remembered, the file is the truth: what was decided on a memory that another process overtook is a
+/// conflict, whether it writes or only looks, and the second try sees what is there.
 #[test]
-fn what_another_process_wrote_is_seen_by_the_next_load() {
+fn what_another_process_wrote_is_not_overlooked() {
     block_on(async {
         let (_folder, path, desk) = at_work().await;
         let lease = lease(1);
@@ -83,15 +84,83 @@ fn what_another_process_wrote_is_seen_by_the_next_load() {
         desk.must(ack(&lease)).await;
         let raw = Connection::open(&path).unwrap();
         raw.execute_batch("UPDATE jobs SET tokens = 7; UPDATE attempts SET explanation = 'seen'").unwrap();
+        let late = desk.perform([heartbeat(&lease)]).await;
+        assert!(matches!(late, Err(StoreError::Conflict(_))), "{late:?}");
         let book = desk.book(&[Ask::Family(job_id(1))]).await;
         assert_eq!(book.jobs.peek(&job_id(1)).unwrap().tokens, 7);
         assert_eq!(book.attempts.peek_all().next().unwrap().explanation, "seen");
         raw.execute_batch("UPDATE jobs SET tokens = 1; UPDATE runners SET acks_missed = 2").unwrap();
+        let looked = desk.load(&[Ask::Family(job_id(1))]).await;
+        let unchanged = desk.store.save(looked.session, looked.book).await;
+        assert!(matches!(unchanged, Err(StoreError::Conflict(_))), "{unchanged:?}");
         desk.must(heartbeat(&lease)).await;
         let book = desk.book(&[Ask::Family(job_id(1)), Ask::Runner(shared(lease.runner.as_str()))]).await;
         assert_eq!(book.jobs.peek(&job_id(1)).unwrap().tokens, 1);
         assert_eq!(book.runners.peek_all().next().unwrap().acks_missed, 2);
     });
+}
+
+/// Each batch is decided on what the one before it leaves, long before that is on disk.
+#[test]
+fn batches_follow_each_other_without_waiting_for_the_disk() {
+    block_on(async {
+        let (_folder, path, desk) = at_work().await;
+        let held = Connection::open(&path).unwrap();
+        held.execute_batch("BEGIN IMMEDIATE").unwrap(); // the writer waits; nothing can become durable
+        let lease = lease(1);
+        let granting = desk.prepare([lease.clone()]).await.unwrap();
+        let granting = tokio::spawn(finished(desk.clone(), granting));
+        let (mut keyed, mut again) = (submit(2), submit(3));
+        (keyed.key, again.key) = (Some("mine".into()), Some("mine".into()));
+        let acking = desk.prepare([decisions::Command::from(ack(&lease)), keyed.into()]).await.unwrap();
+        assert!(acking.answers.iter().all(Result::is_ok), "{:?}", acking.answers);
+        let acking = tokio::spawn(finished(desk.clone(), acking));
+        let other = crate::commands::lease(2);
+        let third = desk.prepare([decisions::Command::from(again), other.into()]).await.unwrap();
+        assert!(matches!(third.answers[0], Ok(Answer::JobSubmitted { existing: true, .. })));
+        let Ok(Answer::Granted(grant)) = &third.answers[1] else { panic!("{:?}", third.answers) };
+        assert_eq!(grant.job, job_id(2), "the first job is leased, the second is there");
+        let third = tokio::spawn(finished(desk.clone(), third));
+        assert!(!granting.is_finished() && !acking.is_finished() && !third.is_finished());
+        held.execute_batch("ROLLBACK").unwrap();
+        for task in [granting, acking, third] {
+            task.await.unwrap().unwrap();
+        }
+        let contents = desk.contents().await;
+        assert_eq!((contents.jobs.len(), contents.problems()), (2, vec![]));
+    });
+}
+
+/// What rests on a batch that was not written was never true.
+#[test]
+fn a_batch_on_top_of_one_that_failed_is_a_conflict() {
+    block_on(async {
+        let (_folder, path, desk) = at_work().await;
+        let held = Connection::open(&path).unwrap();
+        held.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let mut refused = desk.prepare([lease(1)]).await.unwrap();
+        let mut forged = decisions::Changes::default();
+        let orphan = crate::forged::bare_run(9, wire::TenantId::from_u128(404));
+        forged.runs.insert(orphan.id, orphan);
+        refused.loaded.book.apply(forged);
+        let refused = tokio::spawn(finished(desk.clone(), refused));
+        let acking = desk.prepare([ack(&lease(1))]).await.unwrap();
+        assert!(acking.answers[0].is_ok(), "as far as it can see");
+        let acking = tokio::spawn(finished(desk.clone(), acking));
+        let looking = desk.prepare([lease(2)]).await.unwrap();
+        assert_eq!(looking.answers, [Ok(Answer::NoWork { barred_until: None })]);
+        let looking = tokio::spawn(finished(desk.clone(), looking));
+        held.execute_batch("ROLLBACK").unwrap();
+        assert!(matches!(refused.await.unwrap(), Err(StoreError::Violation(_))));
+        assert!(matches!(acking.await.unwrap(), Err(StoreError::Conflict(_))));
+        assert!(matches!(looking.await.unwrap(), Err(StoreError::Conflict(_))), "an answer of nothing, too");
+        desk.must_grant(lease(3)).await;
+        assert_eq!(desk.contents().await.problems(), [] as [&str; 0]);
+    });
+}
+
+async fn finished(desk: Desk<Sqlite>, prepared: crate::desk::Prepared<Sqlite>) -> Result<(), StoreError> {
+    desk.finish(prepared).await.map(drop)
 }
 
 /// What is loaded after a save is what a new process would load.

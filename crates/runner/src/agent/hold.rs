@@ -1,0 +1,146 @@
+//! The side of a lease that deals with its keeper: passes orders on, keeps the output, reports back. A task of its own,
+//! so that a slow disk or a job that floods its output holds no heartbeat up.
+
+use std::time::Duration;
+
+use tokio::sync::mpsc::{Receiver, Sender};
+
+use crate::agent::drive::Event;
+use crate::agent::hands::{Hands, Hire};
+use crate::clock::Uptime;
+use crate::keeper::{ExecutorKind, Finish, Order, Report};
+use crate::logs::Spool;
+
+/// For the keeper, or its log.
+#[derive(Debug)]
+pub enum Tell {
+    Extend(Uptime),
+    Cancel(Duration),
+    Kill,
+    Note(&'static str),
+}
+
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Whoever drives the session has gone.
+struct Unheard;
+
+/// From the keeper's start until it is gone.
+pub async fn hold<H: Hire>(
+    hire: H,
+    order: Order,
+    mut spool: Spool,
+    mut tells: Receiver<Tell>,
+    events: Sender<Event>,
+) {
+    let steps = order.steps.clone();
+    let mut hands = match hire.start(order) {
+        Ok(hands) => hands,
+        Err(error) => {
+            let problem = format!("the keeper cannot be started: {error}");
+            let report = Report::Finished(Finish::Infra { problem });
+            let _ = pass_on(report, &steps, &mut spool, &events).await;
+            return;
+        }
+    };
+    let _ = attend(&mut hands, &steps, &mut spool, &mut tells, &events).await;
+    hands.end().await;
+}
+
+async fn attend<H: Hands>(
+    hands: &mut H,
+    steps: &[String],
+    spool: &mut Spool,
+    tells: &mut Receiver<Tell>,
+    events: &Sender<Event>,
+) -> Result<(), Unheard> {
+    loop {
+        tokio::select! {
+            tell = tells.recv() => match tell {
+                Some(Tell::Extend(until)) => within_patience(hands.extend(until)).await,
+                Some(Tell::Cancel(grace)) => within_patience(hands.cancel(grace)).await,
+                Some(Tell::Note(line)) => {
+                    spool.note(line);
+                    say(events, Event::Written(spool.written())).await?;
+                }
+                Some(Tell::Kill) => {
+                    hands.end().await;
+                    return say(events, Event::Gone).await;
+                }
+                None => return Err(Unheard),
+            },
+            report = hands.next() => match report {
+                Some(report) => {
+                    let last = matches!(report, Report::Finished(_));
+                    pass_on(report, steps, spool, events).await?;
+                    if last {
+                        return Ok(());
+                    }
+                }
+                None => {
+                    hands.end().await;
+                    return say(events, Event::Gone).await;
+                }
+            },
+        }
+    }
+}
+
+/// A keeper that does not listen must not keep us from hearing that it shall be killed.
+async fn within_patience(telling: impl Future<Output = ()>) {
+    if tokio::time::timeout(PATIENCE, telling).await.is_err() {
+        tracing::warn!("a keeper does not listen");
+    }
+}
+
+/// Writes what belongs into the log, and tells the session the rest.
+async fn pass_on(
+    report: Report,
+    steps: &[String],
+    spool: &mut Spool,
+    events: &Sender<Event>,
+) -> Result<(), Unheard> {
+    let step_at = |index: u32| steps.get(index as usize).map_or("", String::as_str);
+    match &report {
+        Report::Chosen { executor, why } => spool.note(&format!("# {}: {why}", executor_name(*executor))),
+        Report::StepStarted { index } => spool.note(&format!("$ {}", step_at(*index))),
+        Report::StepEnded { index, exit_code } if *exit_code != 0 => {
+            spool.note(&format!("# step {} ended with exit code {exit_code}", index + 1));
+        }
+        Report::StepEnded { .. } => {}
+        Report::Output(bytes) => spool.output(bytes),
+        Report::Finished(finish) => finish_line(finish).into_iter().for_each(|line| spool.note(&line)),
+    }
+    say(events, Event::Written(spool.written())).await?;
+    match report {
+        Report::Output(_) => Ok(()),
+        Report::Finished(_) => say(events, Event::Finished { report, last_words: spool.last_words() }).await,
+        Report::Chosen { .. } | Report::StepStarted { .. } | Report::StepEnded { .. } => {
+            say(events, Event::Report(report)).await
+        }
+    }
+}
+
+/// What a reader of the log cannot see from the last step.
+fn finish_line(finish: &Finish) -> Option<String> {
+    match finish {
+        Finish::Succeeded | Finish::StepFailed { .. } => None,
+        Finish::TimedOut => Some("# the job ran longer than it may and was stopped".into()),
+        Finish::Canceled { forced: false } => Some("# stopped".into()),
+        Finish::Canceled { forced: true } => Some("# stopped with SIGKILL: SIGTERM did not do".into()),
+        Finish::OutOfLease => Some("# stopped: the lease was not renewed in time".into()),
+        Finish::Infra { problem } => Some(format!("# not the job's fault: {problem}")),
+    }
+}
+
+fn executor_name(executor: ExecutorKind) -> &'static str {
+    match executor {
+        ExecutorKind::Process => "process",
+        ExecutorKind::Sandbox => "sandbox",
+        ExecutorKind::Docker => "docker",
+    }
+}
+
+async fn say(events: &Sender<Event>, event: Event) -> Result<(), Unheard> {
+    events.send(event).await.map_err(|_| Unheard)
+}

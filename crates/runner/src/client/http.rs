@@ -1,0 +1,140 @@
+//! The connection itself.
+
+use std::error::Error;
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::{Request, Response, Uri};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::{Builder, connect::HttpConnector};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+
+use super::Token;
+
+/// An answer larger than this is none of ours.
+const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Longer than a heartbeat interval, so that heartbeats find their connection open.
+const IDLE_MAX: Duration = Duration::from_secs(60);
+const IDLE_CONNECTIONS_MAX: usize = 16;
+/// What a connection buffers; the largest request body is handed over whole and not copied into it.
+const BUFFER_BYTES_MAX: usize = 64 * 1024;
+
+type Plain = hyper_util::client::legacy::Client<HttpConnector, Full<Bytes>>;
+type Secured = hyper_util::client::legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
+
+#[derive(Clone)]
+pub struct Client {
+    transport: Transport,
+    /// Without a slash at its end.
+    base: String,
+    authorization: HeaderValue,
+}
+
+/// Certificates take memory, so they are read only for a server that has one.
+#[derive(Clone)]
+enum Transport {
+    Plain(Plain),
+    Secured(Secured),
+}
+
+#[derive(Debug)]
+pub struct Reply {
+    pub status: u16,
+    pub body: Bytes,
+}
+
+/// No answer came; whether the request arrived is not known.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{problem}")]
+pub struct Lost {
+    pub problem: String,
+}
+
+impl Client {
+    /// The error says what is wrong with the address or the machine's certificates.
+    pub fn new(server: &str, token: &Token) -> Result<Client, String> {
+        let base = server.trim_end_matches('/');
+        let uri: Uri = base.parse().map_err(|_| format!("`{server}` is no URL"))?;
+        let mut connector = HttpConnector::new();
+        connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
+        connector.set_nodelay(true);
+        connector.enforce_http(false);
+        let transport = match (uri.scheme_str(), uri.host()) {
+            (Some("http"), Some(_)) => Transport::Plain(builder().build(connector)),
+            (Some("https"), Some(_)) => {
+                let provider = rustls::crypto::ring::default_provider();
+                let secured = HttpsConnectorBuilder::new()
+                    .with_provider_and_native_roots(provider)
+                    .map_err(|error| format!("the machine's certificates cannot be read: {error}"))?
+                    .https_only()
+                    .enable_http1()
+                    .wrap_connector(connector);
+                Transport::Secured(builder().build(secured))
+            }
+            _ => return Err(format!("`{server}` must begin with http:// or https:// and a host")),
+        };
+        let mut authorization = HeaderValue::from_str(&format!("Bearer {}", token.expose()))
+            .map_err(|_| "the token holds characters that no header can carry".to_string())?;
+        authorization.set_sensitive(true);
+        Ok(Client { transport, base: base.into(), authorization })
+    }
+
+    pub async fn post_json(&self, path: &str, body: Vec<u8>, timeout: Duration) -> Result<Reply, Lost> {
+        let json = (CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        self.post(path, [json], body, timeout).await
+    }
+
+    pub async fn post<const N: usize>(
+        &self,
+        path: &str,
+        headers: [(HeaderName, HeaderValue); N],
+        body: Vec<u8>,
+        timeout: Duration,
+    ) -> Result<Reply, Lost> {
+        let mut request = Request::post(format!("{}{path}", self.base))
+            .body(Full::new(Bytes::from(body)))
+            .map_err(|error| lost(&error))?;
+        request.headers_mut().extend(headers.map(|(name, value)| (Some(name), value)));
+        request.headers_mut().insert(AUTHORIZATION, self.authorization.clone());
+        match tokio::time::timeout(timeout, self.exchange(request)).await {
+            Ok(reply) => reply,
+            Err(_) => Err(Lost { problem: format!("no answer within {} s", timeout.as_secs_f64()) }),
+        }
+    }
+
+    async fn exchange(&self, request: Request<Full<Bytes>>) -> Result<Reply, Lost> {
+        let response: Response<Incoming> = match &self.transport {
+            Transport::Plain(client) => client.request(request).await,
+            Transport::Secured(client) => client.request(request).await,
+        }
+        .map_err(|error| lost(&error))?;
+        let status = response.status().as_u16();
+        let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
+        let body = body.map_err(|error| lost(&*error))?.to_bytes();
+        Ok(Reply { status, body })
+    }
+}
+
+fn builder() -> Builder {
+    let mut builder = hyper_util::client::legacy::Client::builder(TokioExecutor::new());
+    builder
+        .pool_idle_timeout(IDLE_MAX)
+        .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
+        .pool_timer(TokioTimer::new())
+        .http1_max_buf_size(BUFFER_BYTES_MAX);
+    builder
+}
+
+/// The error and its causes in one line.
+fn lost(error: &dyn Error) -> Lost {
+    let mut problem = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        problem.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    Lost { problem }
+}

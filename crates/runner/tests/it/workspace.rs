@@ -1,0 +1,51 @@
+//! Folders come, are locked, and go.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use runner::workspace::Folder;
+
+#[test]
+fn a_place_is_removed_with_whatever_a_job_left_in_it() {
+    let work = tempfile::tempdir().expect("a folder");
+    let outside = work.path().join("outside");
+    fs::write(&outside, "mine").expect("a file");
+    let folder = Folder::claim(work.path(), "one").expect("claimed");
+    let place = folder.place().expect("a place");
+    let deep = place.workspace().join("a/b");
+    fs::create_dir_all(&deep).expect("folders");
+    fs::write(deep.join("file"), "x").expect("a file");
+    symlink(&outside, deep.join("link")).expect("a link");
+    fs::set_permissions(deep.join("file"), Permissions::from_mode(0o400)).expect("a mode");
+    fs::set_permissions(&deep, Permissions::from_mode(0o500)).expect("a mode");
+    fs::set_permissions(place.workspace().join("a"), Permissions::from_mode(0o000)).expect("a mode");
+    let workspace = place.workspace();
+    place.remove().expect("removed");
+    assert!(!workspace.exists() && outside.exists());
+    assert_ne!(folder.place().expect("another place").workspace(), workspace);
+}
+
+#[test]
+fn what_a_dead_runner_left_is_removed_and_nothing_else() {
+    let work = tempfile::tempdir().expect("a folder");
+    fs::create_dir(work.path().join("not-ours")).expect("a folder");
+    let alive = Folder::claim(work.path(), "alive").expect("claimed");
+    let dead = Folder::claim(work.path(), "dead").expect("claimed");
+    dead.place().expect("a place");
+    drop(dead); // as a kill does: the lock goes, the folder stays
+    assert!(work.path().join("dead/0").exists());
+    let next = Folder::claim(work.path(), "next").expect("claimed");
+    assert!(!work.path().join("dead").exists());
+    assert!(work.path().join("alive").exists() && work.path().join("not-ours").exists());
+    next.leave();
+    assert!(!work.path().join("next").exists());
+    alive.leave();
+}
+
+#[test]
+fn two_runners_of_one_name_do_not_share_a_folder() {
+    let work = tempfile::tempdir().expect("a folder");
+    let _first = Folder::claim(work.path(), "one").expect("claimed");
+    let second = Folder::claim(work.path(), "one").expect_err("it is in use");
+    assert!(second.to_string().contains("--name"), "{second}");
+}

@@ -1,0 +1,84 @@
+//! What one server wrote, another takes up without having seen it: runners by whose they are, logs, tokens.
+
+use std::time::Duration;
+
+use decisions::Policy;
+use decisions::leases::{ExecutionDue, Lease};
+use decisions::logs::AppendLog;
+use decisions::records::{Log, Runner, TokenKind};
+use decisions::tokens::CreateToken;
+use store::{Store, StoreError};
+use wire::{TenantId, TokenId, TokenSecret};
+
+use crate::postgres::database::with_database;
+use crate::postgres::server::{Server, ack, lease, tenant};
+
+async fn runner_of(server: &Server, scope: Option<TenantId>) -> Runner {
+    server.store.runners_of(scope, None, 10).await.unwrap().pop().unwrap()
+}
+
+/// Which record a runner has is known only with the job, and that is read in another round.
+#[test]
+fn another_server_finds_the_runner_of_a_tenant_and_the_shared_one_of_the_same_name() {
+    with_database(|url| async move {
+        let hasty = Policy { ack_timeout: Duration::ZERO, ..Policy::default() };
+        for scope in [Some(tenant()), None] {
+            let (one, two) = (Server::start(&url).await, Server::start(&url).await);
+            let one = Server { policy: hasty.clone(), ..one };
+            one.submit().await;
+            let missed = Lease { tenant: scope, ..lease("a") };
+            one.must(missed.clone()).await;
+            two.must(ExecutionDue { execution: missed.execution }).await;
+            assert_eq!(runner_of(&two, scope).await.acks_missed, 1, "{scope:?}");
+            let one = Server { policy: Policy::default(), ..one };
+            let kept = Lease { tenant: scope, ..lease("a") };
+            one.must(kept.clone()).await;
+            two.must(ack(&kept)).await;
+            assert_eq!(runner_of(&one, scope).await.acks_missed, 0, "{scope:?}");
+        }
+        let server = Server::start(&url).await;
+        assert_eq!(server.store.runners_of(None, None, 10).await.unwrap().len(), 1);
+        assert_eq!(server.store.runners_of(Some(tenant()), None, 10).await.unwrap().len(), 1);
+    });
+}
+
+fn part(lease: &Lease, offset: u64, bytes: &[u8]) -> AppendLog {
+    AppendLog { lease: lease.lease.key(), offset, bytes: bytes.into() }
+}
+
+#[test]
+fn two_servers_do_not_both_take_the_same_part_of_a_log() {
+    with_database(|url| async move {
+        let (one, two) = (Server::start(&url).await, Server::start(&url).await);
+        one.submit().await;
+        let lease = lease("a");
+        one.must(lease.clone()).await;
+        one.must(ack(&lease)).await;
+        for offset in [0, 5] {
+            let late = one.prepare([part(&lease, offset, b"first").into()]).await.unwrap();
+            two.must(part(&lease, offset, b"first")).await;
+            let refused = one.finish(late).await;
+            assert!(matches!(refused, Err(StoreError::Conflict(_))), "{offset}: {refused:?}");
+        }
+        one.must(part(&lease, 10, b"third")).await;
+        let log = Log { execution: lease.execution, received: 15, head: 15, tail_from: 15 };
+        assert_eq!(two.store.log(lease.execution).await, Ok(Some(log)));
+        assert_eq!(two.store.log_chunks(lease.execution, 0, 100).await.unwrap().len(), 3);
+    });
+}
+
+#[test]
+fn the_same_token_made_by_two_servers_is_one() {
+    with_database(|url| async move {
+        let (one, two) = (Server::start(&url).await, Server::start(&url).await);
+        let id = TokenId::from_u128(7);
+        let hash = TokenSecret::minted(id, [7; 32]).hash();
+        let token = CreateToken { id, hash, kind: TokenKind::Runner, tenant: None, name: "ci".into() };
+        let late = one.prepare([token.clone().into()]).await.unwrap();
+        two.must(token.clone()).await;
+        let refused = one.finish(late).await;
+        assert!(matches!(refused, Err(StoreError::Conflict(_))), "{refused:?}");
+        one.must(token).await;
+        assert_eq!(one.store.tokens_of(None, None, 10).await.unwrap().len(), 1);
+    });
+}
