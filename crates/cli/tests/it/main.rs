@@ -5,6 +5,7 @@ mod doctor;
 mod explain;
 mod machines;
 mod runner;
+mod serving;
 
 use std::path::Path;
 use std::process::{Command, Output};
