@@ -7,4 +7,5 @@
 //! Never: the store; a word to the orchestrator after `StaleLease`; a lease id or token in a job's environment.
 
 pub mod clock;
+mod executors;
 pub mod keeper;

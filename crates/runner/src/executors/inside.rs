@@ -1,0 +1,35 @@
+//! The shell inside the walls: runs one step after the other when told to, and marks in the output how each ended.
+//!
+//! One shell for all steps, because walls are dear and because what a step leaves running is there for the next.
+
+use super::marks;
+
+/// Arguments: the word of the marks, then the steps.
+///
+/// - A trap, not an ignored signal: the steps begin with the usual dispositions, and the shell survives what a step sends
+///   to its group.
+/// - A step gets a session of its own where the system has a program for that, so that `kill 0` ends the step alone.
+/// - After the last step it waits for its input to close. An end of this shell therefore always means that something
+///   ended it.
+const SCRIPT: &str = r#"
+word=$1; shift
+trap : HUP INT QUIT USR1 USR2 ALRM TERM
+session=; if command -v setsid >/dev/null 2>&1; then session=setsid; fi
+printf '\036%s ready\n' "$word"
+for step do
+  IFS= read -r go || exit 0
+  $session sh -ec "$step" </dev/null 2>&1
+  printf '\036%s %s\n' "$word" "$?"
+done
+while IFS= read -r go; do :; done
+"#;
+
+/// What the shell reads to begin the next step.
+pub const GO: &[u8] = b"\n";
+
+/// The command line of the shell.
+pub fn command(word: &str, steps: &[String]) -> Vec<String> {
+    let fixed = ["sh", "-c", SCRIPT, "deltaci", word].map(String::from);
+    debug_assert!(marks::may_be_word(word));
+    fixed.into_iter().chain(steps.iter().cloned()).collect()
+}

@@ -1,0 +1,94 @@
+//! The folders of a job: its workspace, where in it the steps begin, and a fresh home and temporary folder.
+
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use super::Problem;
+use super::order::Order;
+
+#[derive(Debug, Clone)]
+pub struct Places {
+    pub workspace: PathBuf,
+    /// Inside the workspace.
+    pub workdir: PathBuf,
+    pub home: PathBuf,
+    pub temporary: PathBuf,
+    scratch: PathBuf,
+}
+
+/// Beside the workspace, so that a job's checkout holds nothing of ours, and named so that whoever removes leftovers of a
+/// workspace finds it.
+pub fn scratch_of(workspace: &Path) -> PathBuf {
+    let mut name = workspace.file_name().unwrap_or_default().to_owned();
+    name.push(".scratch");
+    workspace.with_file_name(name)
+}
+
+impl Places {
+    /// Makes what must exist before the checkout.
+    pub fn make(order: &Order) -> Result<Places, Problem> {
+        let workspace = fs::canonicalize(&order.workspace).map_err(|error| {
+            Problem::during(format!("the workspace {}", order.workspace.display()), error)
+        })?;
+        let scratch = scratch_of(&workspace);
+        let places = Places {
+            workdir: workspace.clone(),
+            home: scratch.join("home"),
+            temporary: scratch.join("tmp"),
+            workspace,
+            scratch,
+        };
+        for folder in [&places.home, &places.temporary] {
+            fs::create_dir_all(folder).map_err(|error| {
+                Problem::during(format!("cannot make the folder {}", folder.display()), error)
+            })?;
+        }
+        Ok(places)
+    }
+
+    /// Where the steps begin; called after the checkout, which may have made it or a link in its place.
+    pub fn enter(&mut self, workdir: &str) -> Result<(), Problem> {
+        let inside = Path::new(workdir).components().all(|part| match part {
+            Component::Normal(_) | Component::CurDir => true,
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => false,
+        });
+        let outside = || {
+            Problem::new(format!(
+                "the workdir `{workdir}` leaves the workspace; name a folder inside it, relative to its root"
+            ))
+        };
+        if !inside {
+            return Err(outside());
+        }
+        let found = fs::canonicalize(self.workspace.join(workdir)).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => Problem::new(format!(
+                "the workdir `{workdir}` is not in the workspace; see what was checked out"
+            )),
+            _ => Problem::during(format!("the workdir `{workdir}`"), error),
+        })?;
+        if !found.starts_with(&self.workspace) {
+            return Err(outside());
+        }
+        if !found.is_dir() {
+            return Err(Problem::new(format!("the workdir `{workdir}` is not a folder")));
+        }
+        self.workdir = found;
+        Ok(())
+    }
+
+    /// The path of the workdir when the workspace is mounted somewhere else.
+    pub fn workdir_under(&self, mount: &str) -> String {
+        match self.workdir.strip_prefix(&self.workspace) {
+            Ok(inner) if inner.as_os_str().is_empty() => mount.to_owned(),
+            Ok(inner) => format!("{mount}/{}", inner.display()),
+            Err(_) => mount.to_owned(),
+        }
+    }
+
+    /// Home and temporary folder go with the job; the workspace is the agent's.
+    pub fn remove_scratch(&self) {
+        // What cannot be removed (files of another user) is left to whoever cleans the data folder.
+        let _ = fs::remove_dir_all(&self.scratch);
+    }
+}
