@@ -18,18 +18,21 @@ session=; if command -v setsid >/dev/null 2>&1; then session=setsid; fi
 printf '\036%s ready\n' "$word"
 for step do
   IFS= read -r go || exit 0
-  $session sh -ec "$step" </dev/null 2>&1
+  $session /bin/sh -ec "$step" </dev/null 2>&1
   printf '\036%s %s\n' "$word" "$?"
 done
 while IFS= read -r go; do :; done
 "#;
+
+/// By its full path: a job may set PATH, and must not so choose what runs around its walls.
+pub const SHELL: &str = "/bin/sh";
 
 /// What the shell reads to begin the next step.
 pub const GO: &[u8] = b"\n";
 
 /// The command line of the shell.
 pub fn command(word: &str, steps: &[String]) -> Vec<String> {
-    let fixed = ["sh", "-c", SCRIPT, "deltaci", word].map(String::from);
+    let fixed = [SHELL, "-c", SCRIPT, "deltaci", word].map(String::from);
     debug_assert!(marks::may_be_word(word));
     fixed.into_iter().chain(steps.iter().cloned()).collect()
 }

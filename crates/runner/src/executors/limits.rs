@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::inside::SHELL;
 use crate::keeper::{Limits, is_alive, own_start};
 
 const ROOT: &str = "/sys/fs/cgroup";
@@ -27,7 +28,7 @@ struct Limit {
 }
 
 impl Cage {
-    /// Never fails: a limit that this machine cannot hold is left out, as `unheld` tells.
+    /// Never fails: a limit that this machine cannot hold is left out.
     pub fn make(limits: &Limits) -> Cage {
         let mut cage = Cage { groups: Vec::new(), memory_kib_per_process: None };
         if let Some(number) = limits.memory_bytes {
@@ -72,7 +73,7 @@ impl Cage {
             command.args(words);
             return command;
         }
-        let mut command = Command::new("sh");
+        let mut command = Command::new(SHELL);
         command.args(["-c", &format!("{script} exec \"$@\""), "deltaci"]).args(words);
         command
     }

@@ -1,6 +1,7 @@
 //! The environment of a job, built from nothing: what is not listed here or in the job is not there.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use super::Problem;
 use super::order::Order;
@@ -44,4 +45,11 @@ pub fn host_path() -> String {
 /// The word by which the agent finds our processes should we be killed.
 pub fn keeper_word() -> Option<(&'static str, String)> {
     Some((VARIABLE, std::env::var(VARIABLE).ok()?))
+}
+
+/// A program on this machine, by its full path.
+pub fn find_program(name: &str) -> Option<PathBuf> {
+    let path = host_path();
+    let places = path.split(':').filter(|folder| folder.starts_with('/'));
+    places.map(|folder| Path::new(folder).join(name)).find(|path| path.is_file())
 }

@@ -1,7 +1,8 @@
 //! The folders of a job: its workspace, where in it the steps begin, and a fresh home and temporary folder.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
 use super::Problem;
@@ -84,6 +85,13 @@ impl Places {
             Ok(inner) => format!("{mount}/{}", inner.display()),
             Err(_) => mount.to_owned(),
         }
+    }
+
+    /// A file of ours that the job does not see, made anew.
+    pub fn private_file(&self, name: &str, content: &[u8]) -> io::Result<PathBuf> {
+        let path = self.scratch.join(name);
+        fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?.write_all(content)?;
+        Ok(path)
     }
 
     /// Home and temporary folder go with the job; the workspace is the agent's.

@@ -34,7 +34,8 @@ impl World {
 
     /// A job with a fresh workspace.
     pub fn job<const N: usize>(&self, steps: [&str; N]) -> Scene {
-        let folder = tempfile::tempdir().unwrap();
+        // Not below /tmp: the walls put a fresh one there.
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let workspace = folder.path().join("workspaces").join("job-1");
         fs::create_dir_all(&workspace).unwrap();
         let order = Order {
@@ -218,4 +219,15 @@ impl Token {
         })
         .await;
     }
+}
+
+/// A program that sets variables and becomes the keeper: the agent hands on little of its own environment. Written by
+/// another process, so that no fork of ours can hold it open for writing when it is started.
+pub fn wrapped(folder: &Path, variables: &str) -> PathBuf {
+    let path = folder.join("keep");
+    let script = format!("#!/bin/sh\nexport {variables}\nexec {} \"$@\"\n", example("keep").display());
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", r#"printf '%s' "$1" > "$2" && chmod +x "$2""#, "sh", &script]).arg(&path);
+    assert!(command.status().unwrap().success());
+    path
 }

@@ -3,6 +3,7 @@
 mod ends;
 mod output;
 mod surroundings;
+mod walls;
 
 use runner::keeper::Choice;
 
@@ -15,6 +16,12 @@ macro_rules! contract {
             $(#[tokio::test]
             async fn $script() {
                 super::$file::$script(super::World::of(super::Choice::Process)).await;
+            })*
+        }
+        mod sandbox {
+            $(#[tokio::test]
+            async fn $script() {
+                super::$file::$script(super::World::of(super::Choice::Sandbox)).await;
             })*
         }
     };
