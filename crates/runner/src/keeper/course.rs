@@ -6,7 +6,7 @@ use super::Problem;
 use super::checkout;
 use super::environment;
 use super::link::{Agent, Reports};
-use super::order::{Finish, Order, Report};
+use super::order::{ExecutorKind, Finish, Order, Report};
 use super::places::Places;
 use super::reaper::Reaper;
 use super::tree::Tree;
@@ -22,6 +22,8 @@ pub struct Course {
     pub reports: Reports,
     reaper: Reaper,
     places: Option<Places>,
+    /// Set when an executor begins to open.
+    opening: Option<ExecutorKind>,
     executor: Option<Box<dyn Executor>>,
     pump: Option<Pump>,
 }
@@ -44,7 +46,7 @@ enum Calm {
 
 impl Course {
     pub fn new(order: Order, agent: Agent, reports: Reports, reaper: Reaper) -> Course {
-        Course { order, agent, reports, reaper, places: None, executor: None, pump: None }
+        Course { order, agent, reports, reaper, places: None, opening: None, executor: None, pump: None }
     }
 
     /// Returns when the steps are over or have to be. Processes may be left.
@@ -74,8 +76,10 @@ impl Course {
 
     /// Kills what is left of the job. May be called at any time.
     pub async fn kill(&mut self) -> Result<(), Problem> {
-        if let Some(executor) = &mut self.executor {
-            executor.kill().await?;
+        match (&mut self.executor, self.opening) {
+            (Some(executor), _) => executor.kill().await?,
+            (None, Some(kind)) => executors::forget(kind).await?,
+            (None, None) => {}
         }
         // What the checkout or a probe may have left.
         Tree::own().kill(&self.reaper).await
@@ -115,6 +119,7 @@ impl Course {
         places.enter(&self.order.workdir)?;
         let word = word();
         let job = Job { order: &self.order, places, environment, reaper: &self.reaper, word: &word };
+        self.opening = Some(chosen.kind);
         let (executor, output) = executors::open(chosen.kind, job).await?;
         let executor = self.executor.insert(executor);
         let pump = self.pump.insert(Pump::start(output, &word, self.reports.clone()));

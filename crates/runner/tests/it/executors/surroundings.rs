@@ -9,7 +9,7 @@ use runner::keeper::Finish;
 use crate::kept::{Token, World};
 
 /// What a shell adds by itself, and what an executor may.
-const KNOWN: [&str; 15] = [
+const KNOWN: [&str; 16] = [
     "PATH",
     "HOME",
     "TMPDIR",
@@ -25,6 +25,7 @@ const KNOWN: [&str; 15] = [
     "_",
     "HOSTNAME",
     "container",
+    "TERM",
 ];
 
 pub async fn the_environment_holds_what_the_job_set_and_nothing_of_ours(world: World) {
