@@ -35,6 +35,9 @@ enum Command {
     Bench(bench::Bench),
     /// Print the version
     Version,
+    /// One job's keeper; started by the runner
+    #[command(hide = true)]
+    Keep,
 }
 
 fn main() -> ExitCode {
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
         Command::Doctor(args) => commands::doctor::run(&args, cli.json),
         Command::Bench(bench) => bench::run(&bench, cli.json),
         Command::Version => commands::version::run(cli.json),
+        Command::Keep => Ok(runner::keeper::main()),
     };
     result.unwrap_or_else(|error| output::failed(&error))
 }

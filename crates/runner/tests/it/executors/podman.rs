@@ -76,6 +76,19 @@ impl Drop for Engine {
             eprintln!("what the engine said:\n{log}");
         }
         let _ = podman(self.folder.path()).args(["rm", "--all", "--force", "--time=0"]).output();
+        // Podman leaves a helper for some minutes after each program it ran inside a container.
+        kill_all_that_name(self.folder.path());
+    }
+}
+
+fn kill_all_that_name(folder: &Path) {
+    let folder = folder.to_str().unwrap();
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let pid = entry.file_name().to_str().and_then(|name| Pid::from_raw(name.parse().ok()?));
+        let words = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        if let Some(pid) = pid.filter(|_| String::from_utf8_lossy(&words).contains(folder)) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
     }
 }
 
