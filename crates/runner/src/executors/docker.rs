@@ -11,7 +11,7 @@ use std::pin::Pin;
 use bollard::Docker as Engine;
 use bollard::container::LogOutput;
 use bollard::exec::StartExecResults;
-use bollard::models::{ContainerCreateBody, ExecConfig, HostConfig, HostConfigLogConfig};
+use bollard::models::{ContainerCreateBody, ExecConfig, HostConfig, HostConfigLogConfig, Mount, MountType};
 use bollard::query_parameters::{
     AttachContainerOptions, CreateContainerOptionsBuilder, WaitContainerOptions,
 };
@@ -167,7 +167,12 @@ fn host(job: &Job<'_>) -> HostConfig {
     let limits = &job.order.limits;
     let number = |limit: u64| i64::try_from(limit).unwrap_or(i64::MAX);
     HostConfig {
-        binds: Some(vec![format!("{}:{WORKSPACE}", job.places.workspace.display())]),
+        mounts: Some(vec![Mount {
+            typ: Some(MountType::BIND),
+            source: Some(job.places.workspace.to_string_lossy().into_owned()),
+            target: Some(WORKSPACE.to_owned()),
+            ..Mount::default()
+        }]),
         network_mode: (!job.order.network).then(|| "none".to_owned()),
         memory: limits.memory_bytes.map(number),
         // Memory and swap together: no swap beyond the memory.

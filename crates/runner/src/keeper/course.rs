@@ -25,6 +25,8 @@ pub struct Course {
     /// Set when an executor begins to open.
     opening: Option<ExecutorKind>,
     executor: Option<Box<dyn Executor>>,
+    /// Whether a step may have begun.
+    ready: bool,
     pump: Option<Pump>,
 }
 
@@ -46,7 +48,17 @@ enum Calm {
 
 impl Course {
     pub fn new(order: Order, agent: Agent, reports: Reports, reaper: Reaper) -> Course {
-        Course { order, agent, reports, reaper, places: None, opening: None, executor: None, pump: None }
+        Course {
+            order,
+            agent,
+            reports,
+            reaper,
+            places: None,
+            opening: None,
+            executor: None,
+            ready: false,
+            pump: None,
+        }
     }
 
     /// Returns when the steps are over or have to be. Processes may be left.
@@ -93,10 +105,9 @@ impl Course {
         }
     }
 
-    pub fn remove_scratch(&self) {
-        if let Some(places) = &self.places {
-            places.remove_scratch();
-        }
+    /// What is to be removed when all is said.
+    pub fn places(&self) -> Option<Places> {
+        self.places.clone()
     }
 
     async fn work(&mut self) -> Result<End, Problem> {
@@ -133,6 +144,7 @@ impl Course {
             return Err(Problem::during("the executor could not start a shell for the steps", complaint));
         }
         executor.settle();
+        self.ready = true;
         Ok(())
     }
 
@@ -188,7 +200,9 @@ impl Course {
     /// Asks every process to end and waits until all have.
     async fn quieten(&mut self) {
         match &mut self.executor {
-            Some(executor) => executor.terminate().await,
+            Some(executor) if self.ready => executor.terminate().await,
+            // Nothing of the job has run: the walls need no grace.
+            Some(_) => return,
             None => Tree::own().terminate(&[]),
         }
         // Bounded by the grace of whoever waits for us.
