@@ -31,7 +31,7 @@ const TEMPORARY: &str = "/tmp";
 /// The first process of the container. It starts the shell inside, and a watcher that hands on the shell's input and kills
 /// everything when that closes, in the middle of a step too. The watcher must outlive what a job may send to all.
 const WATCH: &str = r#"
-{ trap '' HUP INT QUIT USR1 USR2 ALRM TERM; while IFS= read -r go; do echo "$go"; done; kill -KILL -1; } | "$@"
+{ trap '' HUP INT QUIT USR1 USR2 ALRM TERM; while IFS= read -r deltaci_go; do echo "$deltaci_go"; done; kill -KILL -1; } | "$@"
 "#;
 
 /// Sends SIGTERM to every process of the job and ends when all of them have; a zombie has. Our own know the word of the

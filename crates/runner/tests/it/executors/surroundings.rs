@@ -45,6 +45,15 @@ pub async fn the_environment_holds_what_the_job_set_and_nothing_of_ours(world: W
     let unknown: Vec<_> = found.keys().filter(|name| !KNOWN.contains(name)).collect();
     assert!(unknown.is_empty(), "{unknown:?}");
 
+    // Names that a shell of ours could be tempted to use for itself.
+    let names = ["word", "step", "go", "session", "held"];
+    let script = "echo $word $step $go $session $held";
+    let scene = world.job([script]).with(|order| {
+        order.env.extend(names.map(|name| (name.to_owned(), format!("my-{name}"))));
+        order.limits.memory_bytes = Some(1 << 30);
+    });
+    assert_eq!(scene.run().await.succeeded().text(), "my-word my-step my-go my-session my-held\n");
+
     let told = world.job(["true"]).with(|order| drop(order.env.insert("A=B".into(), "".into()))).run().await;
     assert!(told.problem().contains("A=B"), "{}", told.problem());
 }
