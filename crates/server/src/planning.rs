@@ -1,10 +1,7 @@
 //! Planning: runs that were triggered without a plan. There is no planner yet, so each is told so and ends.
 
-use std::time::Duration;
-
+use decisions::Hint;
 use decisions::runs::PlanFailed;
-use decisions::{Hint, Policy};
-use machines::run;
 use store::Store;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
@@ -16,18 +13,15 @@ use crate::ticks::ROUND_MAX;
 const NO_PLANNER: &str =
     "this server cannot plan yet: send the run with a `plan`, a list of jobs with their steps";
 
-/// The most rounds of looking for runs that wait; each takes up to [`ROUND_MAX`] of them.
-const ROUNDS_MAX: usize = 100;
-
 /// Follows the hints for ever. What waited before we listened is looked for at the start; a hint that is lost costs
 /// the run its planning timeout.
-pub async fn run<S: Store>(engine: Engine<S>, policy: Policy) {
+pub async fn run<S: Store>(engine: Engine<S>) {
     let mut hints = engine.hints();
-    look(&engine, policy.plan_timeout).await;
+    look(&engine).await;
     while let Some(hint) = next(&mut hints).await {
         match hint {
             Heard::Plan(run) => fail(&engine, run).await,
-            Heard::Missed => look(&engine, policy.plan_timeout).await,
+            Heard::Missed => look(&engine).await,
         }
     }
 }
@@ -48,22 +42,15 @@ async fn next(hints: &mut broadcast::Receiver<Hint>) -> Option<Heard> {
     }
 }
 
-/// A run that waits for its plan is due within the planning timeout, so the index of due runs finds it. A store with a
-/// time of its own finds it only when it is overdue; its deadline then ends it.
-async fn look<S: Store>(engine: &Engine<S>, plan_timeout: Duration) {
-    for _ in 0..ROUNDS_MAX {
-        let horizon = engine.clock().now().plus(plan_timeout);
-        let Ok(due) = engine.store().due(horizon, ROUND_MAX).await else { return };
-        let mut waiting = 0;
-        for id in due.runs {
-            let Ok(Some(run)) = engine.store().run(id).await else { continue };
-            if matches!(run.state.get(), run::State::Created | run::State::Planning) {
-                waiting += 1;
-                fail(engine, id).await;
-            }
-        }
-        if waiting == 0 {
-            return;
+/// What waited before we listened, or while a hint was lost.
+async fn look<S: Store>(engine: &Engine<S>) {
+    let mut last = None;
+    loop {
+        let Ok(waiting) = engine.store().runs_planning(last, ROUND_MAX).await else { return };
+        let Some(newest) = waiting.last() else { return };
+        last = Some(*newest);
+        for run in waiting {
+            fail(engine, run).await;
         }
     }
 }

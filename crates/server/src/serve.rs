@@ -102,7 +102,7 @@ impl<S: Store> Server<S> {
         let accepting = tokio::spawn(accept(listener, router(api.clone()), stopped));
         let background = [
             tokio::spawn(ticks::run(engine.clone(), tick_interval(&policy))),
-            tokio::spawn(planning::run(engine, policy)),
+            tokio::spawn(planning::run(engine)),
         ];
         Ok(Server { address, minted, tenant, api, stop, accepting, background })
     }

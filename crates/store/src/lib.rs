@@ -101,6 +101,13 @@ pub trait Store: Send + Sync + 'static {
     /// The queues in which at least one attempt is ready, in order. Costs a step per such queue, not per attempt.
     fn queues_ready(&self) -> impl Future<Output = Result<Vec<QueueId>, StoreError>> + Send;
 
+    /// Runs that wait for a plan, in the order of their ids.
+    fn runs_planning(
+        &self,
+        after: Option<RunId>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<RunId>, StoreError>> + Send;
+
     fn tenants(&self) -> impl Future<Output = Result<Vec<Tenant>, StoreError>> + Send;
 
     fn tenant(&self, id: TenantId) -> impl Future<Output = Result<Option<Tenant>, StoreError>> + Send;

@@ -199,6 +199,10 @@ impl Store for Memory {
         Ok(self.tables().tenants.all().cloned().collect())
     }
 
+    async fn runs_planning(&self, after: Option<RunId>, limit: usize) -> Result<Vec<RunId>, StoreError> {
+        Ok(self.tables().runs_planning(after, limit))
+    }
+
     async fn queues_ready(&self) -> Result<Vec<QueueId>, StoreError> {
         Ok(self.tables().queues_ready())
     }

@@ -65,6 +65,11 @@ impl Sweep {
 }
 
 impl Run {
+    /// The run waits for its plan.
+    pub fn is_planning(&self) -> bool {
+        matches!(self.state.get(), run::State::Created | run::State::Planning)
+    }
+
     /// The run has an outcome; its jobs can no longer change it.
     pub fn is_over(&self) -> bool {
         match self.state.get() {

@@ -98,6 +98,10 @@ impl<S: Store> Store for Watched<S> {
         self.inner.tenants().await
     }
 
+    async fn runs_planning(&self, after: Option<RunId>, limit: usize) -> Result<Vec<RunId>, StoreError> {
+        self.inner.runs_planning(after, limit).await
+    }
+
     async fn queues_ready(&self) -> Result<Vec<QueueId>, StoreError> {
         self.inner.queues_ready().await
     }

@@ -81,6 +81,7 @@ CREATE TABLE runs (
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000);
 CREATE UNIQUE INDEX runs_trigger ON runs (tenant_id, trigger_key) WHERE trigger_key IS NOT NULL;
 CREATE INDEX runs_tenant ON runs (tenant_id, id);
+CREATE INDEX runs_planning ON runs (id) WHERE state IN ('CREATED', 'PLANNING');
 CREATE INDEX runs_due ON runs (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX runs_sweeping ON runs (id) WHERE sweep IS NOT NULL;
 

@@ -17,6 +17,11 @@ impl Tables {
         queues.into_iter().collect()
     }
 
+    pub fn runs_planning(&self, after: Option<RunId>, limit: usize) -> Vec<RunId> {
+        let waiting = self.runs.all().filter(|run| run.is_planning()).map(|run| run.id);
+        waiting.filter(|id| after.is_none_or(|after| *id > after)).take(limit).collect()
+    }
+
     pub fn tenant_named(&self, name: &str) -> Option<&Tenant> {
         self.tenants.all().find(|tenant| tenant.name == name)
     }

@@ -21,6 +21,9 @@ const QUEUES_READY: &str = "
         SELECT (SELECT min(queue_id) FROM ready WHERE queue_id > queue.id) FROM queue WHERE queue.id IS NOT NULL)
     SELECT id FROM queue WHERE id IS NOT NULL";
 
+const RUNS_PLANNING: &str = "
+    SELECT id FROM runs WHERE state IN ('CREATED', 'PLANNING') AND id > $1 ORDER BY id LIMIT $2";
+
 static TENANT: LazyLock<String> =
     LazyLock::new(|| format!("SELECT {} FROM tenants t WHERE id = $1", selected::<Tenant>("t")));
 static TENANT_NAMED: LazyLock<String> =
@@ -83,6 +86,15 @@ fn tokens_where(condition: &str, limit: usize) -> String {
 
 pub async fn queues_ready(readers: &Pool) -> Result<Vec<QueueId>, StoreError> {
     cells(&ask_one(readers, QUEUES_READY, vec![]).await?)
+}
+
+pub async fn runs_planning(
+    readers: &Pool,
+    after: Option<RunId>,
+    limit: usize,
+) -> Result<Vec<RunId>, StoreError> {
+    let params: Vec<Param<'static>> = vec![Box::new(after_text(after)), Box::new(bound(limit))];
+    cells(&ask_one(readers, RUNS_PLANNING, params).await?)
 }
 
 pub async fn tenant(readers: &Pool, id: TenantId) -> Result<Option<Tenant>, StoreError> {

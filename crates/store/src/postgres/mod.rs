@@ -116,6 +116,10 @@ impl Store for Postgres {
         finders::tenants(&self.readers).await
     }
 
+    async fn runs_planning(&self, after: Option<RunId>, limit: usize) -> Result<Vec<RunId>, StoreError> {
+        lists::runs_planning(&self.readers, after, limit).await
+    }
+
     async fn queues_ready(&self) -> Result<Vec<QueueId>, StoreError> {
         lists::queues_ready(&self.readers).await
     }

@@ -20,6 +20,15 @@ pub fn queues_ready(connection: &Connection) -> rusqlite::Result<Vec<QueueId>> {
     rows::all(connection, QUEUES_READY, [], |row| Ok(QueueId(row.get(0)?)))
 }
 
+pub fn runs_planning(
+    connection: &Connection,
+    after: Option<RunId>,
+    limit: usize,
+) -> rusqlite::Result<Vec<RunId>> {
+    let sql = "SELECT id FROM runs WHERE (state = 'CREATED' OR state = 'PLANNING') AND id > ?1 ORDER BY id LIMIT ?2";
+    rows::all(connection, sql, params![after_text(after), limit as i64], rows::read_id)
+}
+
 pub fn tenant(connection: &Connection, id: TenantId) -> rusqlite::Result<Option<Tenant>> {
     let sql = [rows::TENANT, " WHERE id = ?1"].concat();
     rows::one(connection, &sql, [id.text().as_str()], rows::read_tenant)

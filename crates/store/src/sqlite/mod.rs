@@ -83,6 +83,10 @@ impl Store for Sqlite {
         self.readers.read(finders::tenants).await
     }
 
+    async fn runs_planning(&self, after: Option<RunId>, limit: usize) -> Result<Vec<RunId>, StoreError> {
+        self.readers.read(move |connection| lists::runs_planning(connection, after, limit)).await
+    }
+
     async fn queues_ready(&self) -> Result<Vec<QueueId>, StoreError> {
         self.readers.read(lists::queues_ready).await
     }

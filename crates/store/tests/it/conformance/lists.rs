@@ -30,6 +30,7 @@ on_stores!(memory, sqlite, postgres => [
     the_log_is_scanned_for_one_tenant,
     a_scan_goes_on_where_the_last_one_ended,
     queues_are_ready_while_something_waits_in_them,
+    runs_that_wait_for_a_plan_are_found,
 ]);
 
 const ALL: usize = 1_000_000;
@@ -42,6 +43,19 @@ fn other() -> TenantId {
 async fn both<S: Store>(desk: Desk<S>) -> Desk<S> {
     desk.must_all([ensure_tenant(), EnsureTenant { id: other(), name: "second".into() }]).await;
     desk
+}
+
+async fn runs_that_wait_for_a_plan_are_found<S: Store>(desk: Desk<S>) {
+    let desk = desk.open().await;
+    desk.must(run(4, vec![plan_job("planned", &[])])).await;
+    for number in [1, 3, 2] {
+        desk.must(decisions::runs::CreateRun { plan: None, ..run(number, vec![]) }).await;
+    }
+    let waiting = async |after, limit| desk.store.runs_planning(after, limit).await.unwrap();
+    assert_eq!(waiting(None, ALL).await, [run_id(1), run_id(2), run_id(3)]);
+    assert_eq!(waiting(Some(run_id(1)), 1).await, [run_id(2)]);
+    desk.must(decisions::runs::PlanFailed { run: run_id(2), message: "no".into() }).await;
+    assert_eq!(waiting(None, ALL).await, [run_id(1), run_id(3)]);
 }
 
 async fn nothing_is_listed_in_an_empty_store<S: Store>(desk: Desk<S>) {
