@@ -4,12 +4,15 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use store::Store;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use wire::TokenSecret;
 
 use crate::api::vault::Vault;
 use crate::dispatch::Dispatch;
 use crate::engine::Engine;
+
+/// The most log chunks in memory at a time, of at most 256 KiB each.
+const LOG_BODIES_MAX: usize = 256;
 
 /// A handle on all of it; cheap to clone.
 pub struct Api<S>(Arc<Shared<S>>);
@@ -18,6 +21,8 @@ pub struct Shared<S> {
     pub engine: Engine<S>,
     pub dispatch: Dispatch<S>,
     pub vault: Vault,
+    /// Log chunks that are being read or written.
+    pub log_bodies: Semaphore,
     stopping: watch::Sender<bool>,
 }
 
@@ -39,7 +44,8 @@ impl<S: Store> Api<S> {
     /// `admin` opens everything, beside the admin tokens in the store; only its hash is kept.
     pub fn new(engine: Engine<S>, dispatch: Dispatch<S>, admin: Option<&TokenSecret>) -> Api<S> {
         let (stopping, _) = watch::channel(false);
-        Api(Arc::new(Shared { engine, dispatch, vault: Vault::new(admin), stopping }))
+        let (vault, log_bodies) = (Vault::new(admin), Semaphore::new(LOG_BODIES_MAX));
+        Api(Arc::new(Shared { engine, dispatch, vault, log_bodies, stopping }))
     }
 
     /// From now on whoever waits is sent away, politely.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{FromRequest, Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use decisions::Answer;
 use decisions::logs::AppendLog;
@@ -46,8 +46,11 @@ async fn append<S: Store>(
     State(api): State<Api<S>>,
     access: RunnerAccess,
     headers: HeaderMap,
-    Raw(bytes): Raw<CHUNK_BYTES_MAX>,
+    request: Request,
 ) -> Result<Json<LogOffset>, No> {
+    // Before the body is read: so many are held at once, however many runners write.
+    let _room = api.log_bodies.acquire().await.map_err(|_| No::mistake())?;
+    let Raw(bytes) = Raw::<CHUNK_BYTES_MAX>::from_request(request, &()).await?;
     let lease = LeaseId::from(header(&headers, "Delta-Lease")?.to_owned());
     // Beyond i64 no store could say it; nobody has that many bytes.
     let offset = header(&headers, "Delta-Offset")?.parse::<i64>().ok().and_then(|at| u64::try_from(at).ok());
