@@ -102,7 +102,8 @@ impl Watch {
                 let padding = " ".repeat(names - width(&name));
                 let look = Look::of(&job.state);
                 progress("");
-                eprintln!("{} {name}{padding}  {}", self.screen.paint(look.style, look.sign), look.words);
+                let words = if job.required { look.words } else { format!("{} (optional)", look.words) };
+                eprintln!("{} {name}{padding}  {words}", self.screen.paint(look.style, look.sign));
             }
         }
         progress(&self.line(run));

@@ -1,15 +1,17 @@
 //! What `trigger` and `rerun` do with the run they started: print its id, or wait for its end.
 
+use std::collections::HashMap;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use server::Clock;
-use wire::api::RunView;
+use wire::JobId;
+use wire::api::{JobView, RunView};
 
 use crate::api::Server;
 use crate::output::{self, Exit};
-use crate::view::run;
-use crate::view::screen::{Screen, Style};
+use crate::view::run::{next_steps, reasons};
+use crate::view::screen::{Screen, one_line};
 use crate::view::state::{self, Look};
 use crate::view::time::took;
 use crate::{details, outcome, wait};
@@ -32,21 +34,18 @@ pub async fn follow(server: &Server, run: RunView, wait: bool, json: bool) -> Re
     if json {
         output::json(&run)?;
     } else {
-        conclude(&run);
+        conclude(&run, &details);
     }
     Ok(outcome::of_run(&run, &details).into())
 }
 
 /// How it ended, and what to do about it.
-fn conclude(run: &RunView) {
+fn conclude(run: &RunView, details: &HashMap<JobId, JobView>) {
     let screen = Screen::stderr();
     let time = run.run.finished_at.unwrap_or_else(|| Clock::start().now()).since(run.run.created_at);
-    let look = Look::of(state::of_run(&run.run));
-    eprintln!("{} in {}", look.painted(screen), took(time));
+    eprintln!("{} in {}", Look::of(state::of_run(&run.run)).painted(screen), took(time));
     if !run.run.status_message.is_empty() {
-        eprintln!("{}", crate::view::screen::one_line(&run.run.status_message));
+        eprintln!("  {}", one_line(&run.run.status_message));
     }
-    if let Some(next) = run::next_step(run) {
-        eprintln!("{} {next}", screen.paint(Style::Dim, "next:"));
-    }
+    eprint!("{}{}", reasons(screen, run, details), screen.listed("next:", &next_steps(run)));
 }

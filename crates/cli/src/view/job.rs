@@ -8,7 +8,6 @@ use super::screen::{Screen, Style, one_line};
 use super::state::Look;
 use super::table::{Cell, Table};
 use super::time::{ago, size, took};
-use crate::outcome::job_is_over;
 
 pub fn whole(screen: Screen, job: &JobView, now: Time) -> String {
     let mut text = head(screen, job, now);
@@ -17,8 +16,10 @@ pub fn whole(screen: Screen, job: &JobView, now: Time) -> String {
         text.push_str(&attempts(screen, job, now));
     }
     text.push_str(&results(screen, job));
-    if let Some(next) = next_step(job) {
-        text.push_str(&format!("\n{} {next}\n", screen.paint(Style::Dim, "next:")));
+    let next = next_steps(job);
+    if !next.is_empty() {
+        text.push('\n');
+        text.push_str(&screen.listed("next:", &next));
     }
     text
 }
@@ -53,12 +54,11 @@ fn attempts(screen: Screen, job: &JobView, now: Time) -> String {
     for attempt in &job.attempts {
         let look = Look::of(&attempt.state);
         let count = format!("attempt {} of {}", attempt.index, job.max_attempts);
-        text.push_str(&format!("  {count}  {}  {}", look.painted(screen), why(attempt)).trim_end());
-        text.push('\n');
+        let mut line = Table::default().indented(2).wrapping();
+        line.row(vec![Cell::new(count), Cell::styled(look.style, look.text()), Cell::new(why(attempt))]);
+        text.push_str(&line.text(screen));
         let mut table = Table::default().indented(4);
-        for execution in &attempt.executions {
-            table.row(execution_row(execution, now));
-        }
+        attempt.executions.iter().for_each(|execution| table.row(execution_row(execution, now)));
         text.push_str(&table.text(screen));
     }
     text
@@ -95,14 +95,13 @@ fn results(screen: Screen, job: &JobView) -> String {
     if text.is_empty() { text } else { format!("\n{text}") }
 }
 
-fn next_step(job: &JobView) -> Option<String> {
+fn next_steps(job: &JobView) -> Vec<String> {
+    let id = job.uid;
+    let never_began = job.attempts.iter().all(|attempt| attempt.executions.is_empty());
     match job.state.as_str() {
-        "SUCCEEDED" => None,
-        "FAILED" | "CANCELED" if job.attempts.iter().all(|attempt| attempt.executions.is_empty()) => {
-            Some(format!("deltaci explain {}", job.uid))
-        }
-        "FAILED" => Some(format!("deltaci logs {id}   or   deltaci rerun {id}", id = job.uid)),
-        state if job_is_over(state) => None,
-        _ => Some(format!("deltaci logs {} --follow", job.uid)),
+        "SUCCEEDED" => Vec::new(),
+        "FAILED" | "CANCELED" if never_began => vec![format!("deltaci explain {id}")],
+        "FAILED" | "CANCELED" => vec![format!("deltaci logs {id}"), format!("deltaci rerun {id}")],
+        _ => vec![format!("deltaci logs {id} --follow")],
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use wire::api::{AttemptView, JobSummary, JobView, RunSummary, RunView};
 use wire::{JobId, Time};
 
-use super::screen::{Screen, Style, fitted, one_line};
+use super::screen::{Screen, Style, one_line};
 use super::state::{Look, of_run};
 use super::table::{Cell, Table};
 use super::time::{ago, took};
@@ -29,8 +29,10 @@ pub fn whole(screen: Screen, run: &RunView, details: &HashMap<JobId, JobView>, n
         text.push('\n');
         text.push_str(&reasons);
     }
-    if let Some(next) = next_step(run) {
-        text.push_str(&format!("\n{} {next}\n", screen.paint(Style::Dim, "next:")));
+    let next = next_steps(run);
+    if !next.is_empty() {
+        text.push('\n');
+        text.push_str(&screen.listed("next:", &next));
     }
     text
 }
@@ -105,19 +107,18 @@ pub fn job_took(job: &JobView, now: Time) -> Option<Duration> {
     Some(ended.since(began))
 }
 
-fn reasons(screen: Screen, run: &RunView, details: &HashMap<JobId, JobView>) -> String {
+/// Why each job that failed did.
+pub fn reasons(screen: Screen, run: &RunView, details: &HashMap<JobId, JobView>) -> String {
     let failed: Vec<&JobSummary> = run.jobs.iter().filter(|job| job.state == "FAILED").collect();
-    let mut text = String::new();
+    let mut table = Table::default().indented(2).wrapping();
     for job in failed.iter().take(REASONS_MAX) {
         let why = details.get(&job.id).and_then(|job| job.attempts.last()).map(why).unwrap_or_default();
-        let line = format!("{}: {why}", one_line(&job.name));
-        let line = screen.columns.map_or(line.clone(), |columns| fitted(&line, columns.saturating_sub(4)));
-        text.push_str(&format!("  {} {line}\n", screen.paint(Style::Red, "✗")));
+        table.row(vec![Cell::styled(Style::Red, "✗"), Cell::new(&job.name), Cell::new(why)]);
     }
     if failed.len() > REASONS_MAX {
-        text.push_str(&format!("  and {} more\n", failed.len() - REASONS_MAX));
+        table.row(vec![Cell::new(""), Cell::dim(format!("and {} more", failed.len() - REASONS_MAX))]);
     }
-    text
+    table.text(screen)
 }
 
 /// An attempt's failure in one line.
@@ -125,26 +126,23 @@ pub fn why(attempt: &AttemptView) -> String {
     let explanation = one_line(&attempt.explanation);
     match attempt.failure_class.as_deref() {
         Some(class) if explanation.is_empty() => class.replace('_', " "),
-        Some(class) => format!("{explanation} ({})", class.replace('_', " ")),
+        Some(class) => format!("{}: {explanation}", class.replace('_', " ")),
         None => explanation,
     }
 }
 
 /// What a person may want to do now.
-pub fn next_step(run: &RunView) -> Option<String> {
+pub fn next_steps(run: &RunView) -> Vec<String> {
     let id = run.run.id;
     match of_run(&run.run) {
-        "SUCCESS" => None,
+        "SUCCESS" => Vec::new(),
         "FAILED" | "TIMEOUT" | "CANCELED" => {
-            let failed = run
-                .jobs
-                .iter()
-                .find(|job| job.state == "FAILED")
-                .map(|job| format!("deltaci logs {}", job.id));
+            let failed = run.jobs.iter().filter(|job| job.state == "FAILED");
+            let worst = failed.max_by_key(|job| job.required);
+            let logs = worst.map(|job| format!("deltaci logs {}", job.id));
             let rerun = (!run.jobs.is_empty()).then(|| format!("deltaci rerun {id} --failed"));
-            let steps: Vec<String> = [failed, rerun].into_iter().flatten().collect();
-            (!steps.is_empty()).then(|| steps.join("   or   "))
+            logs.into_iter().chain(rerun).collect()
         }
-        _ => Some(format!("deltaci logs {id} --follow")),
+        _ => vec![format!("deltaci logs {id} --follow")],
     }
 }

@@ -37,6 +37,22 @@ impl Screen {
         Screen { terminal, columns: terminal.then(|| columns(&std::io::stderr())) }
     }
 
+    /// Without colours, for tests.
+    #[cfg(test)]
+    pub fn plain(columns: Option<usize>) -> Screen {
+        Screen { terminal: false, columns }
+    }
+
+    /// A quiet word before what matters, and what matters below each other.
+    pub fn listed(self, word: &str, lines: &[String]) -> String {
+        let mut text = String::new();
+        for (place, line) in lines.iter().enumerate() {
+            let lead = if place == 0 { self.paint(Style::Dim, word) } else { " ".repeat(width(word)) };
+            text.push_str(&format!("{lead} {line}\n"));
+        }
+        text
+    }
+
     pub fn is_terminal(self) -> bool {
         self.terminal
     }
@@ -81,6 +97,21 @@ pub fn fitted(text: &str, columns: usize) -> String {
     if columns > 0 { cut + "…" } else { cut }
 }
 
+/// The text in lines of so many columns, broken between words; a word that is longer stays whole.
+pub fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if width(line) + 1 + width(word) <= columns => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            Some(_) | None => lines.push(word.into()),
+        }
+    }
+    lines
+}
+
 /// Somebody else's text on one line of ours: control characters become spaces.
 pub fn one_line(text: &str) -> String {
     text.trim().chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
@@ -97,6 +128,13 @@ mod tests {
         {
             assert_eq!(fitted(text, columns), expected, "{text} in {columns}");
         }
+    }
+
+    #[test]
+    fn a_text_is_broken_between_words() {
+        assert_eq!(wrapped("the lease was lost", 9), ["the lease", "was lost"]);
+        assert_eq!(wrapped("unbreakable word", 5), ["unbreakable", "word"]);
+        assert!(wrapped("", 5).is_empty());
     }
 
     #[test]
