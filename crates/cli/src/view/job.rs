@@ -101,7 +101,10 @@ fn next_steps(job: &JobView) -> Vec<String> {
     match job.state.as_str() {
         "SUCCEEDED" => Vec::new(),
         "FAILED" | "CANCELED" if never_began => vec![format!("deltaci explain {id}")],
-        "FAILED" | "CANCELED" => vec![format!("deltaci logs {id}"), format!("deltaci rerun {id}")],
+        "FAILED" | "CANCELED" => {
+            let rerun = job.run_id.map_or(id.to_string(), |run| format!("{run} --failed"));
+            vec![format!("deltaci logs {id}"), format!("deltaci rerun {rerun}")]
+        }
         _ => vec![format!("deltaci logs {id} --follow")],
     }
 }
