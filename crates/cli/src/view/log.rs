@@ -97,3 +97,46 @@ impl LogText {
         out
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fed in pieces of every size.
+    fn check(prefix: Option<&str>, text: &str, expected: &str) {
+        for size in 1..=text.len() {
+            let mut log = LogText::new(Screen::plain(None), prefix.map(String::from));
+            let mut out: Vec<u8> = text.as_bytes().chunks(size).flat_map(|bytes| log.text(bytes)).collect();
+            out.extend(log.end());
+            assert_eq!(String::from_utf8(out).unwrap(), expected, "{text:?} in pieces of {size}");
+        }
+    }
+
+    #[test]
+    fn alone_a_log_is_as_it_was_printed() {
+        check(None, "a\r\nb\rc\x1b[1m\n", "a\r\nb\rc\x1b[1m\n");
+        check(None, "no end", "no end\n");
+    }
+
+    #[test]
+    fn among_others_each_line_has_its_name() {
+        check(Some("x│"), "a\n\nb", "x│a\nx│\nx│b\n");
+        check(Some("x│"), "a\r\nb\r\n", "x│a\nx│b\n");
+        check(Some("x│"), "10%\r20%\rdone\n", "x│10%\nx│20%\nx│done\n");
+    }
+
+    #[test]
+    fn a_marker_has_a_line_of_its_own() {
+        let mut log = LogText::new(Screen::plain(None), None);
+        let mut out = log.text(b"half");
+        out.extend(log.marker("lost"));
+        assert_eq!(out, b"half\n[delta-ci: lost]\n");
+    }
+
+    #[test]
+    fn a_line_without_an_end_does_not_fill_the_memory() {
+        let mut log = LogText::new(Screen::plain(None), Some("x│".into()));
+        let out: usize = (0..100).map(|_| log.text(&[b'y'; 10_000]).len()).sum();
+        assert!(out > 900_000, "{out}");
+    }
+}

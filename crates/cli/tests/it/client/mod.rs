@@ -5,6 +5,7 @@ mod explain;
 mod logs;
 mod looks;
 mod rerun;
+mod screens;
 mod tenants;
 mod tokens;
 mod trigger;
