@@ -39,6 +39,7 @@ pub struct Args {
     /// The branch or tag
     #[arg(long)]
     r#ref: Option<String>,
+    /// The commit, by its whole name
     #[arg(long)]
     commit: Option<String>,
     /// The commit to compare with
