@@ -6,9 +6,11 @@
 //! Never: a product rule. What the product promises is tested in the crates; this room only starts things and compares
 //! files. Start at `Request`.
 
+mod apt;
 mod bench;
 mod check;
 mod golden;
+mod parts;
 mod postgres;
 mod tidy;
 mod workspace;
@@ -25,7 +27,8 @@ Usage: cargo xtask <COMMAND>
 
 Commands:
   check               Formatting, clippy, tidy, golden files: what must pass before a commit
-  test [-- ARGS…]     All tests, with a private PostgreSQL; ARGS go to `cargo test`
+  test [-- ARGS…]     All tests, with a private PostgreSQL and what the runner's tests need, installed by apt if it is
+                      missing and we are root; ARGS go to `cargo test`
                       (`-- -p store` tests one crate, `-- -- --nocapture` speaks to the test binary)
   postgres -- CMD…    Run CMD with a private PostgreSQL
   bench               The kernel's benchmarks, beside a peer on the same PostgreSQL (needs Node for the peer)
@@ -92,7 +95,10 @@ impl Request {
                 Ok(0)
             }
             Request::Check => check::run(),
-            Request::Test { arguments } => postgres::run_with(workspace::cargo_test(&arguments)?),
+            Request::Test { arguments } => {
+                parts::provide()?;
+                postgres::run_with(workspace::cargo_test(&arguments)?)
+            }
             Request::Postgres { program, arguments } => {
                 let mut command = Command::new(program);
                 command.args(arguments);

@@ -46,7 +46,7 @@ impl<S> Clone for Engine<S> {
 }
 
 /// Hints that a slow listener may miss; a tick finds the same work.
-const HINTS_KEPT: usize = 1_024;
+const HINTS_KEPT: usize = 8_192;
 
 impl<S: Store> Engine<S> {
     pub fn start(store: Arc<S>, clock: Clock, policy: Policy) -> Engine<S> {

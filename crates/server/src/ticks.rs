@@ -53,7 +53,11 @@ pub async fn round<S: Store>(engine: &Engine<S>) -> Result<usize, StoreError> {
 /// Rounds for ever, `interval` apart; without a pause while there is more than one round can take.
 pub async fn run<S: Store>(engine: Engine<S>, interval: Duration) {
     loop {
-        let moved = round(&engine).await.unwrap_or(0); // the store is away: the next round asks again
+        let moved = round(&engine).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "the store does not say what is due; the next round asks again");
+            engine.metrics().failed("tick_failed");
+            0
+        });
         if moved < ROUND_MAX {
             tokio::time::sleep(interval).await;
         }

@@ -391,6 +391,7 @@ pub enum StaleReason {
 pub struct LeaseRequest {
     pub runner_id: RunnerId,
     #[serde(default)]
+    #[schema(schema_with = crate::schema::words)]
     pub capabilities: Vec<String>,
     #[serde(default)]
     pub wait_seconds: Decimal,

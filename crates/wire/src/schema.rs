@@ -48,3 +48,9 @@ fn id(prefix: &str) -> ObjectBuilder {
 pub fn constant(word: &'static str) -> RefOr<Schema> {
     RefOr::T(Schema::Object(text().enum_values(Some([word])).build()))
 }
+
+/// Capabilities, or what a job asks for.
+pub fn words() -> utoipa::openapi::schema::Array {
+    let word = text().min_length(Some(1)).max_length(Some(128));
+    utoipa::openapi::schema::ArrayBuilder::new().items(word).max_items(Some(64)).build()
+}

@@ -10,5 +10,6 @@ mod programs;
 mod provide;
 mod server;
 
+pub use account::is_root;
 pub use provide::run_with;
 pub use server::Server;

@@ -7,6 +7,7 @@ mod explain;
 mod harness;
 mod machines;
 mod runner;
+mod serving;
 
 use std::path::Path;
 use std::process::{Command, Output};

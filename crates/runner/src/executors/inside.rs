@@ -9,19 +9,20 @@ use super::marks;
 /// - A trap, not an ignored signal: the steps begin with the usual dispositions, and the shell survives what a step sends
 ///   to its group.
 /// - A step gets a session of its own where the system has a program for that, so that `kill 0` ends the step alone.
+/// - Its variables are named so that they are none of the job's: to set one of those would change it for the steps.
 /// - After the last step it waits for its input to close. An end of this shell therefore always means that something
 ///   ended it.
 const SCRIPT: &str = r#"
-word=$1; shift
+deltaci_word=$1; shift
 trap : HUP INT QUIT USR1 USR2 ALRM TERM
-session=; if command -v setsid >/dev/null 2>&1; then session=setsid; fi
-printf '\036%s ready\n' "$word"
-for step do
-  IFS= read -r go || exit 0
-  $session /bin/sh -ec "$step" </dev/null 2>&1
-  printf '\036%s %s\n' "$word" "$?"
+deltaci_session=; if command -v setsid >/dev/null 2>&1; then deltaci_session=setsid; fi
+printf '\036%s ready\n' "$deltaci_word"
+for deltaci_step do
+  IFS= read -r deltaci_go || exit 0
+  $deltaci_session /bin/sh -ec "$deltaci_step" </dev/null 2>&1
+  printf '\036%s %s\n' "$deltaci_word" "$?"
 done
-while IFS= read -r go; do :; done
+while IFS= read -r deltaci_go; do :; done
 "#;
 
 /// By its full path: a job may set PATH, and must not so choose what runs around its walls.

@@ -13,10 +13,26 @@ use crate::keeper::{Limits, is_alive, own_start};
 const ROOT: &str = "/sys/fs/cgroup";
 const NAME: &str = "deltaci-";
 
+/// Arguments: memory in KiB or nothing, `held` when a control group should hold it, the groups, `--`, the command. Entering
+/// is the first act of the process that becomes the command, so that nothing of the job runs outside. A group that does not
+/// let us in (a user may make one and still not enter) leaves the memory to the shell's own limit.
+const ENTER: &str = r#"
+deltaci_kib=$1 deltaci_held=$2; shift 2
+while [ "$1" != -- ]; do
+  { echo 0 > "$1/cgroup.procs"; } 2>/dev/null || deltaci_held=
+  shift
+done
+shift
+if [ -n "$deltaci_kib" ] && [ -z "$deltaci_held" ]; then ulimit -d "$deltaci_kib"; fi
+exec "$@"
+"#;
+
 /// What holds the job within its limits.
+#[derive(Default)]
 pub struct Cage {
     groups: Vec<PathBuf>,
-    memory_kib_per_process: Option<u64>,
+    memory_kib: Option<u64>,
+    memory_held: bool,
 }
 
 /// One limit: the controller, its file in either version of control groups, and the number.
@@ -30,17 +46,11 @@ struct Limit {
 impl Cage {
     /// Never fails: a limit that this machine cannot hold is left out.
     pub fn make(limits: &Limits) -> Cage {
-        let mut cage = Cage { groups: Vec::new(), memory_kib_per_process: None };
+        let mut cage = Cage::default();
         if let Some(number) = limits.memory_bytes {
-            let limit = Limit {
-                controller: "memory",
-                file_v1: "memory.limit_in_bytes",
-                file_v2: "memory.max",
-                number,
-            };
-            if !cage.hold(&limit) {
-                cage.memory_kib_per_process = Some((number / 1024).max(1));
-            }
+            let (file_v1, file_v2) = ("memory.limit_in_bytes", "memory.max");
+            cage.memory_kib = Some((number / 1024).max(1));
+            cage.memory_held = cage.hold(&Limit { controller: "memory", file_v1, file_v2, number });
         }
         if let Some(number) = limits.processes {
             // Without a control group there is no fair way to count.
@@ -57,24 +67,18 @@ impl Cage {
         true
     }
 
-    /// A command that enters the cage and becomes this one. Entering is the program's own first act, so that nothing of
-    /// the job runs outside.
+    /// A command that enters the cage and becomes this one.
     pub fn command(&self, words: Vec<String>) -> Command {
-        let mut script = String::new();
-        for group in &self.groups {
-            script += &format!("echo 0 > '{}/cgroup.procs' && ", group.display());
-        }
-        if let Some(kib) = self.memory_kib_per_process {
-            script += &format!("ulimit -d {kib} && ");
-        }
         let mut words = words.into_iter();
-        if script.is_empty() {
+        if self.groups.is_empty() && self.memory_kib.is_none() {
             let mut command = Command::new(words.next().unwrap_or_default());
             command.args(words);
             return command;
         }
+        let kib = self.memory_kib.map(|kib| kib.to_string()).unwrap_or_default();
+        let held = if self.memory_held { "held" } else { "" };
         let mut command = Command::new(SHELL);
-        command.args(["-c", &format!("{script} exec \"$@\""), "deltaci"]).args(words);
+        command.args(["-c", ENTER, "deltaci", &kib, held]).args(&self.groups).arg("--").args(words);
         command
     }
 
@@ -99,14 +103,14 @@ fn group_for(limit: &Limit) -> Option<PathBuf> {
         let group = parent.join(format!("{NAME}{}-{}", std::process::id(), own_start()));
         // Version 2 hands a controller to a group only when told to; version 1 has no such file.
         let _ = fs::write(parent.join("cgroup.subtree_control"), format!("+{}", limit.controller));
-        fs::create_dir(&group).or_else(|error| if group.is_dir() { Ok(()) } else { Err(error) }).ok()?;
-        match fs::write(group.join(file), limit.number.to_string()) {
-            Ok(()) => Some(group),
-            Err(_) => {
-                let _ = fs::remove_dir(&group);
-                None
-            }
+        let made = fs::create_dir(&group).is_ok();
+        if fs::write(group.join(file), limit.number.to_string()).is_ok() {
+            return Some(group);
         }
+        if made {
+            let _ = fs::remove_dir(&group);
+        }
+        None
     })
 }
 
@@ -139,5 +143,37 @@ fn remove_abandoned(parent: &Path) {
         if keeper.is_some_and(|(pid, started)| !is_alive(pid, started)) {
             let _ = fs::remove_dir(entry.path());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn output(cage: &Cage, script: &str) -> String {
+        let words = [SHELL, "-c", script].map(String::from).to_vec();
+        String::from_utf8(cage.command(words).output().unwrap().stdout).unwrap()
+    }
+
+    #[test]
+    fn without_a_control_group_the_shell_limits_memory() {
+        let alone = Cage { memory_kib: Some(32_768), ..Cage::default() };
+        assert_eq!(output(&alone, "ulimit -d"), "32768\n");
+        let closed = Cage { groups: vec!["/nowhere".into()], memory_held: true, ..alone };
+        assert_eq!(output(&closed, "ulimit -d"), "32768\n", "a group that lets nobody in");
+    }
+
+    #[test]
+    fn without_limits_the_command_is_left_alone() {
+        assert_eq!(Cage::make(&Limits::default()).command(vec!["true".into()]).get_program(), "true");
+    }
+
+    #[test]
+    fn groups_are_found_in_both_versions() {
+        let own = "4:memory,pids:/\n0::/a/b\n";
+        let first = version_1(own, "pids");
+        assert!(first.is_none_or(|path| path.starts_with(ROOT)));
+        assert_eq!(version_1(own, "cpu"), None);
+        assert_eq!(version_2("4:memory:/\n"), None);
     }
 }

@@ -26,6 +26,8 @@
 //! Never: a lease, a token, a decision about how the job ended.
 
 mod choose;
+mod docker;
+mod engine;
 mod inside;
 mod limits;
 mod local;
@@ -88,6 +90,14 @@ pub async fn open(kind: ExecutorKind, job: Job<'_>) -> Result<(Box<dyn Executor>
     match kind {
         ExecutorKind::Process => process::open(job),
         ExecutorKind::Sandbox => sandbox::open(job),
-        ExecutorKind::Docker => Err(Problem::new("no docker yet")),
+        ExecutorKind::Docker => docker::open(job).await,
+    }
+}
+
+/// Removes what an opening that was broken off may have left outside the keeper's own processes.
+pub async fn forget(kind: ExecutorKind) -> Result<(), Problem> {
+    match kind {
+        ExecutorKind::Process | ExecutorKind::Sandbox => Ok(()),
+        ExecutorKind::Docker => docker::forget().await,
     }
 }

@@ -6,7 +6,7 @@ use super::Problem;
 use super::checkout;
 use super::environment;
 use super::link::{Agent, Reports};
-use super::order::{Finish, Order, Report};
+use super::order::{ExecutorKind, Finish, Order, Report};
 use super::places::Places;
 use super::reaper::Reaper;
 use super::tree::Tree;
@@ -22,7 +22,11 @@ pub struct Course {
     pub reports: Reports,
     reaper: Reaper,
     places: Option<Places>,
+    /// Set when an executor begins to open.
+    opening: Option<ExecutorKind>,
     executor: Option<Box<dyn Executor>>,
+    /// Whether a step may have begun.
+    ready: bool,
     pump: Option<Pump>,
 }
 
@@ -44,7 +48,17 @@ enum Calm {
 
 impl Course {
     pub fn new(order: Order, agent: Agent, reports: Reports, reaper: Reaper) -> Course {
-        Course { order, agent, reports, reaper, places: None, executor: None, pump: None }
+        Course {
+            order,
+            agent,
+            reports,
+            reaper,
+            places: None,
+            opening: None,
+            executor: None,
+            ready: false,
+            pump: None,
+        }
     }
 
     /// Returns when the steps are over or have to be. Processes may be left.
@@ -74,8 +88,10 @@ impl Course {
 
     /// Kills what is left of the job. May be called at any time.
     pub async fn kill(&mut self) -> Result<(), Problem> {
-        if let Some(executor) = &mut self.executor {
-            executor.kill().await?;
+        match (&mut self.executor, self.opening) {
+            (Some(executor), _) => executor.kill().await?,
+            (None, Some(kind)) => executors::forget(kind).await?,
+            (None, None) => {}
         }
         // What the checkout or a probe may have left.
         Tree::own().kill(&self.reaper).await
@@ -89,10 +105,9 @@ impl Course {
         }
     }
 
-    pub fn remove_scratch(&self) {
-        if let Some(places) = &self.places {
-            places.remove_scratch();
-        }
+    /// What is to be removed when all is said.
+    pub fn places(&self) -> Option<Places> {
+        self.places.clone()
     }
 
     async fn work(&mut self) -> Result<End, Problem> {
@@ -115,6 +130,7 @@ impl Course {
         places.enter(&self.order.workdir)?;
         let word = word();
         let job = Job { order: &self.order, places, environment, reaper: &self.reaper, word: &word };
+        self.opening = Some(chosen.kind);
         let (executor, output) = executors::open(chosen.kind, job).await?;
         let executor = self.executor.insert(executor);
         let pump = self.pump.insert(Pump::start(output, &word, self.reports.clone()));
@@ -128,6 +144,7 @@ impl Course {
             return Err(Problem::during("the executor could not start a shell for the steps", complaint));
         }
         executor.settle();
+        self.ready = true;
         Ok(())
     }
 
@@ -183,7 +200,9 @@ impl Course {
     /// Asks every process to end and waits until all have.
     async fn quieten(&mut self) {
         match &mut self.executor {
-            Some(executor) => executor.terminate().await,
+            Some(executor) if self.ready => executor.terminate().await,
+            // Nothing of the job has run: the walls need no grace.
+            Some(_) => return,
             None => Tree::own().terminate(&[]),
         }
         // Bounded by the grace of whoever waits for us.

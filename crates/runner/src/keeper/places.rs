@@ -41,7 +41,9 @@ impl Places {
             scratch,
         };
         for folder in [&places.home, &places.temporary] {
-            fs::create_dir_all(folder).map_err(|error| {
+            // Of no concern to other users of the machine.
+            let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+            made.map_err(|error| {
                 Problem::during(format!("cannot make the folder {}", folder.display()), error)
             })?;
         }

@@ -52,16 +52,20 @@ async fn serve() -> io::Result<ExitCode> {
         Ok(()) => finish,
         Err(problem) => Finish::Infra { problem: problem.clone().text() },
     };
+    let places = course.places();
     let last_words = async {
         course.drain().await;
         course.reports.send(Report::Finished(finish)).await;
-        course.remove_scratch();
         drop(course); // and with it the last sender, so that the writer comes to an end
         let _ = writer.await;
     };
     tokio::select! {
         () = last_words => {}
         () = long_over(agent) => {}
+    }
+    // Last: it may take a while, and the agent need not wait for it to know how the job ended.
+    if let Some(places) = places {
+        places.remove_scratch();
     }
     Ok(if clean.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -14,7 +14,7 @@ use super::{Problem, Reaper};
 /// A kill takes microseconds and whole rounds only race with forks. Together the rounds take ten seconds.
 const KILL_ROUNDS_MAX: u32 = 1_000;
 const ROUND_PAUSE: Duration = Duration::from_millis(10);
-/// The first rounds follow quickly: most jobs are gone after one.
+/// The first rounds follow quickly and look only where the kernel points: most jobs are gone after one.
 const QUICK_ROUNDS: u32 = 10;
 const QUICK_PAUSE: Duration = Duration::from_millis(1);
 
@@ -56,6 +56,24 @@ impl Tree {
         all.into_iter().filter(|it| it.pid != self.root && !it.zombie && found.contains(&it.pid)).collect()
     }
 
+    /// Every living descendant that the kernel's own lists lead to: quick, however many processes the machine has. A list
+    /// that changes while it is read may lack one, so this is for whoever looks again.
+    pub fn living_quick(self) -> Vec<Process> {
+        let mut found: Vec<Process> = Vec::new();
+        let mut parents = vec![self.root];
+        while let Some(parent) = parents.pop() {
+            for pid in children(parent) {
+                // A process that moved up while we read may turn up twice.
+                if let Some(process) = look(pid).filter(|new| found.iter().all(|old| old.pid != new.pid)) {
+                    parents.push(pid);
+                    found.push(process);
+                }
+            }
+        }
+        found.retain(|process| !process.zombie);
+        found
+    }
+
     /// SIGTERM to all but the spared, which are our own helpers.
     pub fn terminate(self, spared: &[i32]) {
         for process in self.living().iter().filter(|process| !spared.contains(&process.pid)) {
@@ -71,11 +89,13 @@ impl Tree {
     /// SIGKILL, again and again, until the kernel says that we have no child left.
     pub async fn kill(self, reaper: &Reaper) -> Result<(), Problem> {
         for round in 0..KILL_ROUNDS_MAX {
-            self.living().iter().for_each(|process| process.signal(Signal::KILL));
             if reaper.reap().is_childless() {
                 return Ok(());
             }
-            tokio::time::sleep(if round < QUICK_ROUNDS { QUICK_PAUSE } else { ROUND_PAUSE }).await;
+            let quick = round < QUICK_ROUNDS;
+            let living = if quick { self.living_quick() } else { self.living() };
+            living.iter().for_each(|process| process.signal(Signal::KILL));
+            tokio::time::sleep(if quick { QUICK_PAUSE } else { ROUND_PAUSE }).await;
         }
         let left: Vec<_> = self.living().iter().map(|process| process.pid.to_string()).collect();
         Err(Problem::new(format!("processes of the job could not be killed: {}", left.join(", "))))
@@ -109,6 +129,15 @@ pub fn all() -> Vec<Process> {
     entries.flatten().filter_map(|entry| look(entry.file_name().to_str()?.parse().ok()?)).collect()
 }
 
+/// Each thread has children of its own. Empty also where the kernel keeps no such list.
+fn children(pid: i32) -> Vec<i32> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    lists
+        .flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
+        .collect()
+}
+
 fn look(pid: i32) -> Option<Process> {
     parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
@@ -127,6 +156,9 @@ fn parse(stat: &str) -> Option<Process> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::process::Stdio;
+
     use super::*;
 
     #[test]
@@ -134,6 +166,24 @@ mod tests {
         let stat = "42 (a) b) (c) S 7 42 42 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 9876 1000 200 184";
         assert_eq!(parse(stat), Some(Process { pid: 42, parent: 7, started: 9876, zombie: false }));
         assert_eq!(parse("nonsense"), None);
+    }
+
+    #[test]
+    fn both_ways_to_look_find_a_grandchild() {
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", "sleep 60 & echo $!; wait"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let grandchild: i32 = line.trim().parse().unwrap();
+        for found in [Tree::own().living(), Tree::own().living_quick()] {
+            assert!(found.iter().any(|process| process.pid == child.id() as i32));
+            found.iter().find(|process| process.pid == grandchild).unwrap();
+        }
+        look(grandchild).unwrap().signal(Signal::KILL);
+        child.wait().unwrap();
     }
 
     #[test]

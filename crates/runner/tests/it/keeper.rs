@@ -6,7 +6,7 @@ use std::process::Command;
 
 use runner::keeper::{Checkout, Choice, ExecutorKind, Finish};
 
-use crate::kept::{Scene, World};
+use crate::kept::{LONG, Scene, World, wrapped};
 
 /// A repository with two commits on `main`.
 struct Repository {
@@ -160,4 +160,21 @@ fn a_keeper_started_by_hand_says_who_should() {
 
 fn null() -> fs::File {
     fs::File::open(Path::new("/dev/null")).unwrap()
+}
+
+/// Nothing of the job has run, so there is nothing to wait for.
+#[tokio::test]
+async fn a_cancel_before_the_first_step_needs_no_grace() {
+    let folder = tempfile::tempdir().unwrap();
+    // The keeper begins when order and cancel both wait for it.
+    let program = wrapped(folder.path(), "SLOW=1; sleep 0.5");
+    for choice in [Choice::Process, Choice::Sandbox] {
+        let world = World { program: program.clone(), ..World::of(choice) };
+        let scene = world.job(["trap '' TERM; sleep 60"]);
+        let mut kept = scene.start();
+        kept.keeper.cancel(LONG).await;
+        kept.hear_finish().await;
+        assert_eq!(kept.told.finish, Some(Finish::Canceled { forced: false }));
+        assert!(kept.told.started.is_empty());
+    }
 }

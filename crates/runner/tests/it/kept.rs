@@ -205,7 +205,7 @@ impl Token {
     pub async fn wait_until_there(&self) {
         within(async {
             while self.is_gone() {
-                tokio::time::sleep(Duration::from_millis(5)).await;
+                tokio::time::sleep(Duration::from_millis(30)).await;
             }
         })
         .await;
@@ -214,7 +214,7 @@ impl Token {
     pub async fn wait_until_gone(&self) {
         within(async {
             while !self.is_gone() {
-                tokio::time::sleep(Duration::from_millis(5)).await;
+                tokio::time::sleep(Duration::from_millis(30)).await;
             }
         })
         .await;

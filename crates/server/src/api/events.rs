@@ -9,7 +9,7 @@ use wire::{ExecId, JobId, MessageId, RunId, TenantId};
 
 use crate::api::document::Routes;
 use crate::api::guard::TenantAccess;
-use crate::api::input::{Asked, limit, parsed};
+use crate::api::input::{Asked, limit, limit_schema, parsed};
 use crate::api::problem::Problem;
 use crate::api::state::Api;
 use crate::explain::explain;
@@ -32,8 +32,8 @@ struct EventsQuery {
     /// Only what was committed after this number.
     #[param(value_type = Option<i64>)]
     after: Option<String>,
-    /// The most items, at most 1,000; 100 without it.
-    #[param(value_type = Option<u32>)]
+    /// The most items, 100 without it; more than 1,000 is taken as 1,000.
+    #[param(schema_with = limit_schema)]
     limit: Option<String>,
 }
 

@@ -8,6 +8,7 @@ use axum::extract::{FromRequest, FromRequestParts, Query, RawPathParams, Request
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use serde::de::{DeserializeOwned, IgnoredAny};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use crate::api::problem::Problem;
 
@@ -50,7 +51,7 @@ where
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
         let bytes = read(&parts.headers, body, BODY_BYTES_MAX).await?;
-        if bytes.is_empty() {
+        if bytes.is_empty() || bytes.trim_ascii() == b"null" {
             return Ok(Maybe(T::default()));
         }
         require_json(&parts.headers)?;
@@ -134,16 +135,13 @@ fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
 
 /// JSON can hold a NUL only as an escape. PostgreSQL cannot keep one in a text, so nobody may send one.
 fn nul(json: &[u8]) -> Option<Problem> {
-    const ESCAPE: &[u8] = b"\\u0000";
-    let mut from = 0;
-    while let Some(found) = json[from..].windows(ESCAPE.len()).position(|window| window == ESCAPE) {
-        let at = from + found;
-        let backslashes = json[..at].iter().rev().take_while(|byte| **byte == b'\\').count();
-        if backslashes % 2 == 0 {
+    let mut rest = json;
+    while let Some(at) = rest.iter().position(|byte| *byte == b'\\') {
+        if rest[at..].starts_with(b"\\u0000") {
             let detail = "a text holds a NUL character, which cannot be kept: leave it out";
             return Some(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_input", detail));
         }
-        from = at + 1;
+        rest = rest.get(at + 2..).unwrap_or_default(); // an escaped backslash escapes nothing itself
     }
     None
 }
@@ -186,8 +184,8 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Asked<T> {
 #[derive(Debug, Default, serde::Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct ListQuery {
-    /// The most items, at most 1,000; 100 without it.
-    #[param(value_type = Option<u32>)]
+    /// The most items, 100 without it; more than 1,000 is taken as 1,000.
+    #[param(schema_with = limit_schema)]
     limit: Option<String>,
     /// `next` of the page before.
     pub after: Option<String>,
@@ -206,6 +204,11 @@ impl ListQuery {
     pub fn after<T: std::str::FromStr>(&self) -> Result<Option<T>, Problem> {
         parsed("after", self.after.as_deref())
     }
+}
+
+/// Any number: too many is not wrong, it is cut.
+pub fn limit_schema() -> utoipa::openapi::schema::Object {
+    ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)).build()
 }
 
 /// A number of items, clamped to what a page may hold.
@@ -234,4 +237,37 @@ pub fn cut<T>(items: &mut Vec<T>, limit: usize) -> Option<&T> {
     let more = items.len() > limit;
     items.truncate(limit);
     if more { items.last() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_escape_that_counts_is_a_nul() {
+        for (json, found) in [
+            (r#""\u0000""#, true),
+            (r#""\\u0000""#, false),
+            (r#""\\\u0000""#, true),
+            (r#""\u00001""#, true),
+            (r#""\u0001 u0000""#, false),
+            (r#""\"#, false),
+        ] {
+            assert_eq!(nul(json.as_bytes()).is_some(), found, "{json}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_never_ends_is_given_up() {
+        let body = Body::from_stream(futures_util::stream::pending::<Result<Bytes, std::io::Error>>());
+        let problem = read(&HeaderMap::new(), body, BODY_BYTES_MAX).await.expect_err("it never comes");
+        assert_eq!((problem.status, problem.code), (StatusCode::REQUEST_TIMEOUT, "request_timeout"));
+    }
+
+    #[tokio::test]
+    async fn a_body_that_breaks_off_is_said_to() {
+        let broken = futures_util::stream::iter([Err::<Bytes, _>(std::io::Error::other("gone"))]);
+        let problem = read(&HeaderMap::new(), Body::from_stream(broken), 10).await.expect_err("it broke");
+        assert_eq!((problem.status, problem.code), (StatusCode::BAD_REQUEST, "incomplete_body"));
+    }
 }

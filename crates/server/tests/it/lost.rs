@@ -1,6 +1,6 @@
 //! Runners that vanish or never begin: what is tried again, how often, and who pays for it.
 
-use crate::script::{check, check_with};
+use crate::script::{check, check_timeless, check_with};
 use decisions::Policy;
 
 #[test]
@@ -199,6 +199,52 @@ fn an_effect_that_may_happen_once_is_queued_again_when_nobody_began() {
         30s   tick               -> moved 1
         30s   attempt J          -> QUEUED
         30s   grant L2 b         -> GRANTED J 1
+    ",
+    );
+}
+
+/// The runner is sure that it failed, but not that nothing happened before.
+#[test]
+fn an_effect_that_may_happen_once_is_left_to_a_person_after_trouble_around_it() {
+    check_timeless(
+        "
+        -  submit J once
+        -  grant L1 a                                           -> GRANTED J 1
+        -  ack L1                                               -> ACTIVE
+        -  complete L1 fail exit=1 connection reset by peer          -> COMPLETED
+        -  class J                                              -> ambiguous
+        -  attempts J                                           -> 1 of 3
+        -  submit K once
+        -  grant L2 a                                           -> GRANTED K 1
+        -  ack L2                                               -> ACTIVE
+        -  complete L2 fail exit=124 the job timed out               -> COMPLETED
+        -  class K                                              -> ambiguous
+        -  submit L once
+        -  grant L3 a                                           -> GRANTED L 1
+        -  ack L3                                               -> ACTIVE
+        -  complete L3 fail exit=125 runner startup: no such image   -> COMPLETED
+        -  class L#1                                            -> runner_startup
+        -  attempts L                                           -> 2 of 3
+    ",
+    );
+}
+
+#[test]
+fn a_job_that_its_runner_timed_out_or_handed_back_says_so() {
+    check_timeless(
+        "
+        -  submit J
+        -  grant L1 a                                                   -> GRANTED J 1
+        -  ack L1                                                       -> ACTIVE
+        -  complete L1 fail exit=124 the job timed out: longer than 3 s      -> COMPLETED
+        -  class J                                                      -> timeout
+        -  attempts J                                                   -> 1 of 3
+        -  submit K
+        -  grant L2 a                                                   -> GRANTED K 1
+        -  ack L2                                                       -> ACTIVE
+        -  complete L2 fail exit=125 the runner hands the job back           -> COMPLETED
+        -  class K#1                                                    -> runner_lost
+        -  attempts K                                                   -> 2 of 3
     ",
     );
 }

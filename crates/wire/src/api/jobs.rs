@@ -15,12 +15,15 @@ use crate::time::Time;
 pub struct SubmitJob {
     /// The submitter's own id: the same id and payload again is the same job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(pattern = "^[!-.0-~]{1,128}$")]
     pub job_id: Option<String>,
     #[schema(value_type = Value)]
     pub payload: Box<RawValue>,
     #[serde(default)]
+    #[schema(schema_with = crate::schema::words)]
     pub runs_on: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 100)]
     pub max_attempts: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<Decimal>,

@@ -49,8 +49,10 @@ pub struct PlannedJob {
     #[serde(default = "yes")]
     pub required: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 100)]
     pub max_attempts: Option<u32>,
     #[serde(default)]
+    #[schema(schema_with = crate::schema::words)]
     pub runs_on: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<Decimal>,

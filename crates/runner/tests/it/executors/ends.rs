@@ -1,5 +1,6 @@
 //! Clauses 5 to 7: how a job is brought to its end, and that nothing of it is left.
 
+use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use runner::clock::Uptime;
 use runner::keeper::Finish;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::kept::{LONG, Scene, Token, World, example};
+use crate::kept::{LONG, Scene, Token, World, example, within};
 
 const SHORT: Duration = Duration::from_millis(300);
 
@@ -67,11 +68,9 @@ pub async fn a_job_ends_with_its_lease(world: World) {
 }
 
 pub async fn a_renewed_lease_lets_the_job_go_on(world: World) {
-    let lease = Duration::from_secs(5);
-    let scene =
-        world.job(["echo up; sleep 6; echo done"]).with(|order| order.until = Uptime::now().plus(lease));
-    let mut kept = scene.start();
+    let mut kept = world.job(["echo up; sleep 2; echo done"]).start();
     kept.hear_until("up").await;
+    kept.keeper.extend(Uptime::now().plus(Duration::from_secs(1))).await;
     kept.keeper.extend(Uptime::now().plus(LONG)).await;
     assert_eq!(kept.finish().await.succeeded().text(), "up\ndone\n");
 }
@@ -125,11 +124,21 @@ pub async fn nobody_who_reads_does_not_keep_the_job_alive(world: World) {
 struct Agent(Child);
 
 impl Agent {
-    fn start(scene: &Scene) -> Agent {
+    /// Returns when the agent has said how long the lease is, which it does when the first step runs.
+    async fn start(scene: &Scene, lease: Duration) -> Agent {
         let order = scene.folder.path().join("order.json");
         std::fs::write(&order, serde_json::to_vec(&scene.order).unwrap()).unwrap();
         let mut command = Command::new(example("agent"));
-        Agent(command.arg(scene.program()).arg(order).stdout(Stdio::null()).spawn().unwrap())
+        command.arg(scene.program()).arg(order).arg(lease.as_millis().to_string());
+        let mut agent = Agent(command.stdout(Stdio::piped()).spawn().unwrap());
+        let mut output = BufReader::new(agent.0.stdout.take().unwrap());
+        let line = tokio::task::spawn_blocking(move || {
+            let mut line = String::new();
+            output.read_line(&mut line).map(|_| line)
+        });
+        let line = within(line).await.unwrap().unwrap();
+        assert!(line.contains("the lease ends"), "{line}");
+        agent
     }
 
     fn signal(&self, signal: Signal) {
@@ -147,7 +156,7 @@ impl Drop for Agent {
 pub async fn a_killed_agent_takes_the_job_along(world: World) {
     let token = Token::new();
     let scene = world.job([&token.sign("trap '' TERM; setsid sleep TOKEN & yes | cat")]);
-    let agent = Agent::start(&scene);
+    let agent = Agent::start(&scene, LONG).await;
     token.wait_until_there().await;
     agent.signal(Signal::KILL);
     token.wait_until_gone().await;
@@ -155,11 +164,10 @@ pub async fn a_killed_agent_takes_the_job_along(world: World) {
 
 pub async fn a_frozen_agent_does_not_keep_the_job_past_its_lease(world: World) {
     let token = Token::new();
-    let lease = Duration::from_secs(5);
-    let scene = world.job([&token.sign("sleep TOKEN")]).with(|order| order.until = Uptime::now().plus(lease));
-    let agent = Agent::start(&scene);
-    token.wait_until_there().await;
+    let scene = world.job([&token.sign("sleep TOKEN")]);
+    let agent = Agent::start(&scene, Duration::from_secs(3)).await;
     agent.signal(Signal::STOP);
+    token.wait_until_there().await;
     token.wait_until_gone().await;
 }
 

@@ -2,6 +2,7 @@
 
 mod ends;
 mod output;
+mod podman;
 mod surroundings;
 mod walls;
 
@@ -9,9 +10,23 @@ use runner::keeper::Choice;
 
 use crate::kept::World;
 
-/// Every script of the contract, as a test for each executor that runs on the bare machine.
+/// Every script of the contract, for every executor.
 macro_rules! contract {
     ($($file:ident :: $script:ident),* $(,)?) => {
+        /// All of them with one engine, which takes longer to start than a script to run.
+        #[tokio::test]
+        async fn docker_holds_the_contract() {
+            let engine = podman::Engine::start().await;
+            let queue = tokio::sync::Semaphore::new(podman::AT_ONCE_MAX);
+            tokio::join!($(async {
+                let _turn = queue.acquire().await.unwrap();
+                println!("{} ...", stringify!($script));
+                $file::$script(engine.world()).await;
+                println!("{} ok", stringify!($script));
+            }),*);
+            engine.is_clean().await;
+        }
+
         mod process {
             $(#[tokio::test]
             async fn $script() {

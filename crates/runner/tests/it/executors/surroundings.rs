@@ -9,7 +9,7 @@ use runner::keeper::Finish;
 use crate::kept::{Token, World};
 
 /// What a shell adds by itself, and what an executor may.
-const KNOWN: [&str; 15] = [
+const KNOWN: [&str; 16] = [
     "PATH",
     "HOME",
     "TMPDIR",
@@ -25,6 +25,7 @@ const KNOWN: [&str; 15] = [
     "_",
     "HOSTNAME",
     "container",
+    "TERM",
 ];
 
 pub async fn the_environment_holds_what_the_job_set_and_nothing_of_ours(world: World) {
@@ -43,6 +44,15 @@ pub async fn the_environment_holds_what_the_job_set_and_nothing_of_ours(world: W
     }
     let unknown: Vec<_> = found.keys().filter(|name| !KNOWN.contains(name)).collect();
     assert!(unknown.is_empty(), "{unknown:?}");
+
+    // Names that a shell of ours could be tempted to use for itself.
+    let names = ["word", "step", "go", "session", "held"];
+    let script = "echo $word $step $go $session $held";
+    let scene = world.job([script]).with(|order| {
+        order.env.extend(names.map(|name| (name.to_owned(), format!("my-{name}"))));
+        order.limits.memory_bytes = Some(1 << 30);
+    });
+    assert_eq!(scene.run().await.succeeded().text(), "my-word my-step my-go my-session my-held\n");
 
     let told = world.job(["true"]).with(|order| drop(order.env.insert("A=B".into(), "".into()))).run().await;
     assert!(told.problem().contains("A=B"), "{}", told.problem());

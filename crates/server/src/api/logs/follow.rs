@@ -53,7 +53,8 @@ pub fn response<S: Store>(
     hints: broadcast::Receiver<Hint>,
 ) -> Response {
     let begun = cursor.offset > 0;
-    let follower = Follower { api, file, cursor, hints, begun, done: false, ready: VecDeque::new() };
+    let follower =
+        Follower { api, file, fresh: true, cursor, hints, begun, done: false, ready: VecDeque::new() };
     let stream = unfold(follower, async |mut follower| {
         let event = follower.next().await?;
         Some((Ok::<_, Infallible>(event), follower))
@@ -63,8 +64,10 @@ pub fn response<S: Store>(
 
 struct Follower<S> {
     api: Api<S>,
-    /// As it was before the log was read: if an execution had ended by then, what is read is all of it.
     file: JobFile,
+    /// The file was read after the last wait. Only then does it say that an execution has ended, and only a log that is
+    /// read after that is all of it.
+    fresh: bool,
     cursor: Cursor,
     hints: broadcast::Receiver<Hint>,
     /// The execution was announced.
@@ -91,33 +94,54 @@ impl<S: Store> Follower<S> {
 
     /// Makes the next events ready, or waits for something to happen.
     async fn advance(&mut self) -> Result<(), StoreError> {
-        let Some(execution) = self.file.executions.get(self.cursor.index).cloned() else {
-            if self.file.job.state.is_over() {
-                self.say("end", &LogEnd { state: self.file.job.state.as_str().into() });
-                self.done = true;
-                return Ok(());
-            }
-            return self.wait().await;
-        };
-        if !self.begun {
-            self.say("execution", &described(&execution));
-            self.begun = true;
-        }
-        let ended = !execution.lease.get().is_live();
-        let found = pieces(self.api.engine.store(), execution.id, self.cursor.offset).await?;
-        let before = self.cursor;
-        self.tell(&execution, found, ended);
-        if self.cursor != before {
+        let execution = self.file.executions.get(self.cursor.index).cloned();
+        if let Some(execution) = &execution
+            && self.read_on(execution).await?
+        {
             return Ok(());
         }
-        if !ended {
-            return self.wait().await;
+        if !self.fresh {
+            return self.reload().await; // mostly a wake-up brings bytes, and the file need not be read
         }
+        match execution {
+            Some(execution) if execution.lease.get().is_live() => self.wait().await,
+            Some(execution) => self.leave(&execution),
+            None if self.file.job.state.is_over() => {
+                self.say("end", &LogEnd { state: self.file.job.state.as_str().into() });
+                self.done = true;
+            }
+            None => self.wait().await,
+        }
+        Ok(())
+    }
+
+    /// Sends what has come since; false when nothing has.
+    async fn read_on(&mut self, execution: &Execution) -> Result<bool, StoreError> {
+        if !self.begun {
+            self.say("execution", &described(execution));
+            self.begun = true;
+        }
+        let found = pieces(self.api.engine.store(), execution.id, self.cursor.offset).await?;
+        let before = self.cursor;
+        let ended = self.fresh && !execution.lease.get().is_live();
+        self.tell(execution, found, ended);
+        Ok(self.cursor != before)
+    }
+
+    /// On to the next execution.
+    fn leave(&mut self, execution: &Execution) {
         if is_lost(execution.lease.get()) {
-            self.say("lost", &described(&execution));
+            self.say("lost", &described(execution));
         }
         self.cursor = Cursor { index: self.cursor.index + 1, offset: 0 };
         self.begun = false;
+    }
+
+    async fn reload(&mut self) -> Result<(), StoreError> {
+        if let Some(file) = self.api.engine.store().job_file(self.file.job.id).await? {
+            self.file = file;
+        }
+        self.fresh = true;
         Ok(())
     }
 
@@ -165,17 +189,14 @@ impl<S: Store> Follower<S> {
         self.ready.push_back(event(name, data).id(self.cursor.text()));
     }
 
-    async fn wait(&mut self) -> Result<(), StoreError> {
+    async fn wait(&mut self) {
         let job = self.file.job.id;
         tokio::select! {
             () = self.api.stopping() => self.done = true,
             () = tokio::time::sleep(LOOK_EVERY) => {}
             () = logged(&mut self.hints, job) => {}
         }
-        if let Some(file) = self.api.engine.store().job_file(job).await? {
-            self.file = file;
-        }
-        Ok(())
+        self.fresh = false;
     }
 }
 

@@ -9,6 +9,7 @@ mod guard;
 mod jobs;
 mod logs;
 mod open;
+mod postgres;
 mod refused;
 mod runner;
 mod runs;
