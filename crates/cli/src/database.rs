@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
+use clap::ArgMatches;
+use clap::parser::ValueSource;
 use store::{Postgres, Sqlite};
 
 /// The file inside the data directory.
@@ -16,6 +18,34 @@ pub struct Database {
     /// The data directory
     #[arg(long, env = "DELTACI_DATA", default_value = "./.deltaci")]
     pub data: PathBuf,
+}
+
+/// Whether the command line itself names a database: that outweighs a server which the environment names.
+pub struct Pointed {
+    pub at_database: bool,
+}
+
+impl clap::FromArgMatches for Pointed {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Pointed, clap::Error> {
+        let given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
+        Ok(Pointed { at_database: given("database") || given("data") })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Pointed::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// It has no flags of its own; it looks at those of [`Database`].
+impl clap::Args for Pointed {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        command
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        command
+    }
 }
 
 /// An existing database, opened for reading.

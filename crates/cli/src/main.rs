@@ -2,15 +2,20 @@
 //!
 //! stdout is data, stderr is talk. Never: logic; a command parses its flags, calls a room and prints what it says.
 
+mod api;
 mod bench;
 mod commands;
 mod database;
+mod details;
+mod outcome;
 mod output;
 mod talk;
+mod view;
+mod wait;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// A self-hosted CI that never loses a job, never runs an effect twice, and can always say why.
 #[derive(Parser)]
@@ -32,6 +37,24 @@ enum Command {
     /// What a runner starts for each of its jobs
     #[command(hide = true)]
     Keep,
+    /// Start a run
+    Trigger(Box<commands::trigger::Args>),
+    /// The newest runs, one line each
+    Runs(commands::runs::Args),
+    /// A run with its jobs, or a job with its attempts
+    Show(commands::show::Args),
+    /// What a job, or each job of a run, printed
+    Logs(commands::logs::Args),
+    /// Cancel a run or a job
+    Cancel(commands::cancel::Args),
+    /// Run a run again, or try a job once more
+    Rerun(commands::rerun::Args),
+    /// Make, list and revoke tokens
+    #[command(subcommand)]
+    Token(commands::token::Token),
+    /// Make, list and show tenants
+    #[command(subcommand)]
+    Tenant(commands::tenant::Tenant),
     /// Show the state machines
     Machines(commands::machines::Args),
     /// Every transition of a run, job, attempt, execution, delivery or tenant: when, who, from, to, why
@@ -41,6 +64,8 @@ enum Command {
     /// Measure, beside the limit of the store in the same run
     #[command(subcommand)]
     Bench(bench::Bench),
+    /// Print a script that completes commands and flags in a shell
+    Completions(commands::completions::Args),
     /// Print the version
     Version,
 }
@@ -51,10 +76,19 @@ fn main() -> ExitCode {
         Command::Server(args) => commands::server::run(*args),
         Command::Runner(args) => commands::runner::run(*args),
         Command::Keep => return runner::keeper::main(),
+        Command::Trigger(args) => commands::trigger::run(*args, cli.json),
+        Command::Runs(args) => commands::runs::run(&args, cli.json),
+        Command::Show(args) => commands::show::run(&args, cli.json),
+        Command::Logs(args) => commands::logs::run(&args, cli.json),
+        Command::Cancel(args) => commands::cancel::run(&args, cli.json),
+        Command::Rerun(args) => commands::rerun::run(&args, cli.json),
+        Command::Token(token) => commands::token::run(&token, cli.json),
+        Command::Tenant(tenant) => commands::tenant::run(&tenant, cli.json),
         Command::Machines(args) => commands::machines::run(&args, cli.json),
         Command::Explain(args) => commands::explain::run(&args, cli.json),
         Command::Doctor(args) => commands::doctor::run(&args, cli.json),
         Command::Bench(bench) => bench::run(&bench, cli.json),
+        Command::Completions(args) => commands::completions::run(&args, Cli::command()),
         Command::Version => commands::version::run(cli.json),
     };
     result.unwrap_or_else(|error| output::failed(&error))

@@ -1,10 +1,12 @@
-//! Exit codes and the way errors are said.
+//! Exit codes, the way errors are said, and the one way to stdout.
 
-use std::io::IsTerminal;
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
+use crate::api::ApiError;
+
 /// The contract's exit codes, as far as they are used here.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     Success,
     /// A job or run failed, or a check found something.
@@ -19,9 +21,9 @@ pub enum Exit {
     NotAuthorised,
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> ExitCode {
-        ExitCode::from(match exit {
+impl Exit {
+    pub fn code(self) -> u8 {
+        match self {
             Exit::Success => 0,
             Exit::Failed => 1,
             Exit::Usage => 2,
@@ -29,7 +31,13 @@ impl From<Exit> for ExitCode {
             Exit::Infrastructure => 5,
             Exit::TimedOut => 6,
             Exit::NotAuthorised => 7,
-        })
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit.code())
     }
 }
 
@@ -48,10 +56,52 @@ impl std::fmt::Display for Problem {
 
 impl std::error::Error for Problem {}
 
+/// The command was not used as it can be.
+pub fn usage(message: impl Into<String>) -> anyhow::Error {
+    Problem { exit: Exit::Usage, message: message.into() }.into()
+}
+
 /// Says what went wrong, causes included, and returns the exit code.
 pub fn failed(error: &anyhow::Error) -> ExitCode {
+    if error.is::<Unread>() {
+        return Exit::Success.into();
+    }
+    progress("");
     eprintln!("{} {error:#}", paint(std::io::stderr().is_terminal(), "1;31", "error:"));
-    error.downcast_ref::<Problem>().map_or(Exit::Infrastructure, |problem| problem.exit).into()
+    let problem = error.downcast_ref::<Problem>().map(|problem| problem.exit);
+    let refused = error.downcast_ref::<ApiError>().map(|error| error.exit);
+    problem.or(refused).unwrap_or(Exit::Infrastructure).into()
+}
+
+/// Nobody reads stdout any more, as after `| head`: the command ends, and nothing went wrong.
+#[derive(Debug)]
+struct Unread;
+
+impl std::fmt::Display for Unread {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("nobody reads stdout")
+    }
+}
+
+impl std::error::Error for Unread {}
+
+/// To stdout, at once.
+pub fn write(bytes: &[u8]) -> anyhow::Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Unread.into()),
+        written => Ok(written?),
+    }
+}
+
+/// A line of data.
+pub fn line(text: impl std::fmt::Display) -> anyhow::Result<()> {
+    write(format!("{text}\n").as_bytes())
+}
+
+/// Data for a program.
+pub fn json(value: &impl serde::Serialize) -> anyhow::Result<()> {
+    line(serde_json::to_string_pretty(value)?)
 }
 
 /// Colour on a terminal, unless `NO_COLOR` asks for none.

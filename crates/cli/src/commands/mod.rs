@@ -1,8 +1,20 @@
 //! One file per command: its flags and what it prints.
 
+pub mod cancel;
+pub mod completions;
 pub mod doctor;
 pub mod explain;
+pub mod logs;
 pub mod machines;
+pub mod rerun;
 pub mod runner;
+pub mod runs;
 pub mod server;
+pub mod show;
+pub mod tenant;
+pub mod token;
+pub mod trigger;
 pub mod version;
+
+mod named;
+mod started;

@@ -11,7 +11,7 @@ use runner::client::{Client, Token};
 use runner::keeper::{Choice, Limits};
 use runner::session::{End, Outcome};
 
-use crate::output::{Exit, Problem};
+use crate::output::{Exit, Problem, usage};
 use crate::talk::Talk;
 
 /// The token is read from DELTACI_TOKEN or from --token-file, never from the command line, which others can see.
@@ -119,9 +119,9 @@ fn token(args: &Args) -> Result<Token> {
             std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?
         }
         None => std::env::var("DELTACI_TOKEN")
-            .map_err(|_| usage("a runner needs a token: set DELTACI_TOKEN or give --token-file".into()))?,
+            .map_err(|_| usage("a runner needs a token: set DELTACI_TOKEN or give --token-file"))?,
     };
-    Token::parse(&text).ok_or_else(|| usage("the token is empty or holds spaces".into()))
+    Token::parse(&text).ok_or_else(|| usage("the token is empty or holds spaces"))
 }
 
 fn settings(args: Args) -> Result<Settings> {
@@ -165,10 +165,6 @@ fn bytes(text: &str) -> Result<u64, String> {
     count
         .and_then(|count| count.checked_mul(size))
         .ok_or_else(|| format!("`{text}` is no size; expected one such as 512MiB or 2GiB"))
-}
-
-fn usage(message: String) -> anyhow::Error {
-    Problem { exit: Exit::Usage, message }.into()
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! The binary as a user meets it: what it prints, what it exits with, on databases made by the real engine.
 
 mod bench;
+mod client;
 mod doctor;
 mod explain;
+mod harness;
 mod machines;
 mod runner;
 mod serving;
@@ -29,6 +31,7 @@ fn deltaci(words: &[&str]) -> Output {
         .env_remove("DELTACI_DATABASE")
         .env_remove("DELTACI_DATA")
         .env_remove("DELTACI_TOKEN")
+        .env_remove("DELTACI_SERVER")
         .env("NO_COLOR", "1");
     command.output().expect("the binary starts")
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
-use hyper::{Request, Response, Uri};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::{Method, Request, Response, Uri};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::{Builder, connect::HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
@@ -21,6 +21,7 @@ const IDLE_MAX: Duration = Duration::from_secs(60);
 const IDLE_CONNECTIONS_MAX: usize = 16;
 /// What a connection buffers; the largest request body is handed over whole and not copied into it.
 const BUFFER_BYTES_MAX: usize = 64 * 1024;
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 type Plain = hyper_util::client::legacy::Client<HttpConnector, Full<Bytes>>;
 type Secured = hyper_util::client::legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
@@ -94,27 +95,104 @@ impl Client {
         body: Vec<u8>,
         timeout: Duration,
     ) -> Result<Reply, Lost> {
-        let mut request = Request::post(format!("{}{path}", self.base))
-            .body(Full::new(Bytes::from(body)))
-            .map_err(|error| lost(&error))?;
-        request.headers_mut().extend(headers.map(|(name, value)| (Some(name), value)));
-        request.headers_mut().insert(AUTHORIZATION, self.authorization.clone());
-        match tokio::time::timeout(timeout, self.exchange(request)).await {
-            Ok(reply) => reply,
-            Err(_) => Err(Lost { problem: format!("no answer within {} s", timeout.as_secs_f64()) }),
-        }
+        let request = self.request(Method::POST, path, headers, body)?;
+        within(timeout, self.exchange(request)).await
     }
 
-    async fn exchange(&self, request: Request<Full<Bytes>>) -> Result<Reply, Lost> {
-        let response: Response<Incoming> = match &self.transport {
+    pub async fn get(&self, path: &str, timeout: Duration) -> Result<Reply, Lost> {
+        let request = self.request(Method::GET, path, [], Vec::new())?;
+        within(timeout, self.exchange(request)).await
+    }
+
+    pub async fn delete(&self, path: &str, timeout: Duration) -> Result<Reply, Lost> {
+        let request = self.request(Method::DELETE, path, [], Vec::new())?;
+        within(timeout, self.exchange(request)).await
+    }
+
+    /// Asks for a body that is read as it comes. The time limit is on the answer's head; `after` is the id of the last
+    /// server-sent event that was seen.
+    pub async fn open(
+        &self,
+        path: &str,
+        accept: &'static str,
+        after: Option<&str>,
+        timeout: Duration,
+    ) -> Result<Stream, Lost> {
+        let headers = [(ACCEPT, HeaderValue::from_static(accept))];
+        let mut request = self.request(Method::GET, path, headers, Vec::new())?;
+        if let Some(after) = after.and_then(|after| HeaderValue::from_str(after).ok()) {
+            request.headers_mut().insert(LAST_EVENT_ID, after);
+        }
+        let response = within(timeout, self.send(request)).await?;
+        Ok(Stream { status: response.status().as_u16(), body: response.into_body() })
+    }
+
+    fn request<const N: usize>(
+        &self,
+        method: Method,
+        path: &str,
+        headers: [(HeaderName, HeaderValue); N],
+        body: Vec<u8>,
+    ) -> Result<Request<Full<Bytes>>, Lost> {
+        let mut request = Request::new(Full::new(Bytes::from(body)));
+        *request.method_mut() = method;
+        *request.uri_mut() = format!("{}{path}", self.base).parse().map_err(|error| lost(&error))?;
+        request.headers_mut().extend(headers.map(|(name, value)| (Some(name), value)));
+        request.headers_mut().insert(AUTHORIZATION, self.authorization.clone());
+        Ok(request)
+    }
+
+    async fn send(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Lost> {
+        match &self.transport {
             Transport::Plain(client) => client.request(request).await,
             Transport::Secured(client) => client.request(request).await,
         }
-        .map_err(|error| lost(&error))?;
+        .map_err(|error| lost(&error))
+    }
+
+    async fn exchange(&self, request: Request<Full<Bytes>>) -> Result<Reply, Lost> {
+        let response = self.send(request).await?;
         let status = response.status().as_u16();
-        let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
-        let body = body.map_err(|error| lost(&*error))?.to_bytes();
+        let body = whole(response.into_body()).await?;
         Ok(Reply { status, body })
+    }
+}
+
+/// An answer whose body is still coming.
+#[derive(Debug)]
+pub struct Stream {
+    pub status: u16,
+    body: Incoming,
+}
+
+impl Stream {
+    /// The next bytes; `None` at the end.
+    pub async fn next(&mut self) -> Option<Result<Bytes, Lost>> {
+        loop {
+            let frame = self.body.frame().await?;
+            match frame.map(|frame| frame.into_data()) {
+                Ok(Ok(bytes)) => return Some(Ok(bytes)),
+                Ok(Err(_)) => {} // trailers: none of ours
+                Err(error) => return Some(Err(lost(&error))),
+            }
+        }
+    }
+
+    /// The whole of it, such as the text of an error.
+    pub async fn reply(self) -> Result<Reply, Lost> {
+        Ok(Reply { status: self.status, body: whole(self.body).await? })
+    }
+}
+
+async fn whole(body: Incoming) -> Result<Bytes, Lost> {
+    let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
+    Ok(body.map_err(|error| lost(&*error))?.to_bytes())
+}
+
+async fn within<T>(timeout: Duration, answer: impl Future<Output = Result<T, Lost>>) -> Result<T, Lost> {
+    match tokio::time::timeout(timeout, answer).await {
+        Ok(answer) => answer,
+        Err(_) => Err(Lost { problem: format!("no answer within {} s", timeout.as_secs_f64()) }),
     }
 }
 

@@ -1,0 +1,119 @@
+//! Waiting until a run or job is over, with a line on stderr for each job that ends. A server that restarts meanwhile is
+//! waited for, within a bound.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use anyhow::Result;
+use server::Clock;
+use wire::JobId;
+use wire::api::{JobView, RunView};
+
+use crate::api::{ApiError, Server};
+use crate::outcome::{job_is_over, run_is_over};
+use crate::output::progress;
+use crate::view::screen::{Screen, Style, one_line, width};
+use crate::view::state::{self, Look};
+use crate::view::time::took;
+
+/// Between two looks.
+const LOOK_EVERY: Duration = Duration::from_millis(400);
+/// A run of many jobs is a large answer.
+const LOOK_AT_MANY_EVERY: Duration = Duration::from_secs(3);
+const MANY: usize = 200;
+
+/// Tries in a row that the server may miss.
+const TRIES_MAX: u32 = 60;
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Until the run is over.
+pub async fn for_run(server: &Server, id: &str) -> Result<RunView> {
+    let mut watch = Watch { clock: Clock::start(), told: HashSet::new(), screen: Screen::stderr() };
+    let mut patience = Patience::default();
+    loop {
+        let run = match server.run(id).await {
+            Ok(run) => run,
+            Err(error) => {
+                patience.lose(error).await?;
+                continue;
+            }
+        };
+        patience = Patience::default();
+        watch.tell(&run);
+        if run_is_over(&run.run) {
+            progress("");
+            return Ok(run);
+        }
+        tokio::time::sleep(if run.jobs.len() > MANY { LOOK_AT_MANY_EVERY } else { LOOK_EVERY }).await;
+    }
+}
+
+/// Until the job is over.
+pub async fn for_job(server: &Server, id: &str) -> Result<JobView> {
+    let mut patience = Patience::default();
+    loop {
+        match server.job(id).await {
+            Ok(job) if job_is_over(&job.state) => {
+                progress("");
+                return Ok(job);
+            }
+            Ok(job) => {
+                progress(&Look::of(&job.state).painted(Screen::stderr()));
+                patience = Patience::default();
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+            Err(error) => patience.lose(error).await?,
+        }
+    }
+}
+
+/// With a server that does not answer.
+#[derive(Default)]
+pub struct Patience {
+    tries: u32,
+}
+
+impl Patience {
+    /// Pauses before the next try, or gives up.
+    pub async fn lose(&mut self, error: ApiError) -> Result<(), ApiError> {
+        self.tries += 1;
+        if !error.passing || self.tries >= TRIES_MAX {
+            return Err(error);
+        }
+        progress("the server does not answer; waiting for it");
+        tokio::time::sleep(PAUSE).await;
+        Ok(())
+    }
+}
+
+/// What was said about a run so far.
+struct Watch {
+    clock: Clock,
+    told: HashSet<JobId>,
+    screen: Screen,
+}
+
+impl Watch {
+    fn tell(&mut self, run: &RunView) {
+        let names = run.jobs.iter().map(|job| width(&one_line(&job.name))).max().unwrap_or(0);
+        for job in run.jobs.iter().filter(|job| job_is_over(&job.state)) {
+            if self.told.insert(job.id) {
+                let name = one_line(&job.name);
+                let padding = " ".repeat(names - width(&name));
+                let look = Look::of(&job.state);
+                progress("");
+                let words = if job.required { look.words } else { format!("{} (optional)", look.words) };
+                eprintln!("{} {name}{padding}  {words}", self.screen.paint(look.style, look.sign));
+            }
+        }
+        progress(&self.line(run));
+    }
+
+    fn line(&self, run: &RunView) -> String {
+        let count = |state: &str| run.jobs.iter().filter(|job| job.state == state).count();
+        let look = Look::of(state::of_run(&run.run));
+        let since = took(self.clock.now().since(run.run.created_at));
+        let counts = format!("{} running, {} waiting, {since}", count("RUNNING"), count("PENDING"));
+        format!("{} {}", look.painted(self.screen), self.screen.paint(Style::Dim, &counts))
+    }
+}
