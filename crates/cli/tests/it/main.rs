@@ -2,6 +2,7 @@
 
 mod bench;
 mod doctor;
+mod e2e;
 mod explain;
 mod machines;
 mod runner;
