@@ -14,15 +14,13 @@ pub struct Program {
 }
 
 impl Program {
-    /// What it says is appended to `log`. Of our environment it gets nothing that could change its mind.
+    /// What it says is appended to `log`. Of our environment it gets nothing that could change its mind, or that a
+    /// curious job should see.
     pub fn start(words: &[String], variables: &[(&str, &str)], log: &Path) -> Program {
         let file = File::options().create(true).append(true).open(log).expect("a log can be written");
         let mut command = Command::new(env!("CARGO_BIN_EXE_deltaci"));
-        let ours = std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("DELTACI_"));
-        ours.for_each(|(name, _)| {
-            command.env_remove(name);
-        });
-        command.args(words).envs(variables.iter().copied()).env("NO_COLOR", "1");
+        let kept = ["PATH", "HOME"].into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+        command.args(words).env_clear().envs(kept).envs(variables.iter().copied()).env("NO_COLOR", "1");
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file);
         Program { child: command.spawn().expect("the binary starts"), log: log.into() }
     }

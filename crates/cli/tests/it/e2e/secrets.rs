@@ -19,7 +19,7 @@ pid=$$
 while [ "$pid" -gt 1 ]; do
   echo "looks at $(tr '\0' ' ' </proc/$pid/cmdline)"
   tr '\0' '\n' </proc/$pid/environ 2>/dev/null || true
-  if tr '\0' ' ' </proc/$pid/cmdline | grep -q ' runner '; then break; fi
+  if tr '\0' ' ' </proc/$pid/cmdline | grep -q ' [r]unner --name'; then break; fi
   pid=$(awk '/^PPid:/ { print $2 }' /proc/$pid/status)
 done
 ls -R . "$HOME" "$TMPDIR"
@@ -131,7 +131,7 @@ fn lease_ids_and_tokens_are_found_nowhere_they_do_not_belong() {
     site.server.kill();
     site.restart();
     let log = site.log("nosy");
-    assert!(log.contains(" keep ") && log.contains(" runner "), "it has seen its ancestors:\n{log}");
+    assert!(log.contains("exe keep ") && log.contains("deltaci runner "), "it saw its ancestors:\n{log}");
     places.add("the job's log", log);
     places.add("explain", stdout(&site.tool(&["explain", "nosy"])));
     site.stop();
