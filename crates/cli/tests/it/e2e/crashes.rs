@@ -5,16 +5,16 @@ use serde_json::{Value, json};
 
 use crate::e2e::marks::{marked, until_gone};
 use crate::e2e::patience::until;
-use crate::e2e::site::{LONG, Site};
+use crate::e2e::site::{ADMIN, LONG, Site};
 use crate::e2e::views::{executions, lease_states};
 use crate::e2e::worker::Worker;
 
-/// A run of so many jobs that each note their begin and end.
-pub fn run_of(site: &Site, count: usize) -> Value {
+/// A run of so many jobs that each note their begin and end, and take so many seconds.
+pub fn run_of(site: &Site, count: usize, seconds: f64) -> Value {
     let jobs: Vec<Value> = (0..count)
         .map(|number| {
             let name = format!("job-{number}");
-            json!({"name": name, "steps": [site.noted(&name, "sleep 0.1; echo done")], "max_attempts": 10})
+            json!({"name": name, "steps": [site.noted(&name, &format!("sleep {seconds}; echo done"))], "max_attempts": 10})
         })
         .collect();
     site.post("/v1/tenants/default/runs", &json!({"plan": {"jobs": jobs}})).expect(201)
@@ -47,7 +47,7 @@ pub fn each_ended_once(site: &Site, run: &Value) {
 #[test]
 fn a_server_killed_twice_in_the_middle_of_fifty_jobs_ends_each_exactly_once() {
     let mut site = Site::start(&LONG);
-    let run = run_of(&site, 50);
+    let run = run_of(&site, 50, 0.1);
     let _workers = ["a", "b"].map(|name| Worker::start(&site, name, &["--slots", "3"]));
     for finished in [10, 25] {
         until_succeeded(&site, &run, finished);
@@ -135,4 +135,58 @@ fn a_server_killed_and_restarted_within_the_lease_finds_the_job_still_running() 
     site.touch("go");
     site.ran_once("steady");
     site.is_healthy();
+}
+
+#[test]
+fn a_killed_runner_leaves_no_sandbox_behind() {
+    let site = Site::start(&LONG);
+    site.submit("walled", "echo inside; sleep 600 & sleep 600");
+    let mut worker = Worker::start(&site, "a", &["--executor", "sandbox"]);
+    site.until_logged("walled", "inside\n");
+    assert!(!marked(&site.mark("walled")).is_empty());
+    worker.program.kill();
+    until_gone(&site.mark("walled"));
+}
+
+#[test]
+fn a_frozen_server_extends_no_lease_that_ran_out_meanwhile() {
+    let site = Site::start(&["--lease-ttl", "4s"]);
+    site.submit("hung", &hangs_once(&site, "hung"));
+    let worker = Worker::start(&site, "a", &[]);
+    site.until_noted("begin hung");
+    site.server.signal(Signal::STOP);
+    worker.until_says("the job was stopped");
+    until_gone(&site.mark("hung"));
+    site.server.signal(Signal::CONT); // and hears all the heartbeats at once
+    site.ran_again("hung");
+    assert_eq!(site.noted_lines("end hung"), 1);
+    site.is_healthy();
+}
+
+#[test]
+fn a_job_that_takes_too_long_is_stopped_by_its_runner() {
+    let site = Site::start(&LONG);
+    let more = json!({"timeout_seconds": 0.5, "max_attempts": 1});
+    site.submit_with("slow", &site.noted("slow", "sleep 600 & sleep 600"), &more);
+    let mut worker = Worker::start(&site, "a", &["--once"]);
+    let job = site.until_job("slow", "FAILED");
+    assert_eq!(job["attempts"][0]["failure_class"], "timeout", "{job:#}");
+    assert_eq!(worker.program.ended().code(), Some(6));
+    until_gone(&site.mark("slow"));
+}
+
+#[test]
+fn a_runner_whose_token_is_revoked_stops_its_job_and_leaves() {
+    let site = Site::start(&[]);
+    let tokens = "/v1/tenants/default/tokens";
+    let made = site.post(tokens, &json!({"kind": "runner", "name": "short-lived"})).expect(201);
+    let (id, token) = (made["id"].as_str().expect("an id"), made["token"].as_str().expect("a token"));
+    site.submit("hung", &hangs_once(&site, "hung"));
+    let mut worker = Worker::with_token(&site, "a", token, &[]);
+    site.until_noted("begin hung");
+    site.send(ADMIN, "DELETE", &format!("{tokens}/{id}"), &Value::Null).expect(204);
+    assert_eq!(worker.program.ended().code(), Some(7));
+    until_gone(&site.mark("hung"));
+    let _other = Worker::start(&site, "b", &[]);
+    site.ran_again("hung");
 }

@@ -15,6 +15,7 @@ mod views;
 mod worker;
 
 mod cancels;
+mod chaos;
 mod crashes;
 mod crowd;
 mod databases;

@@ -100,3 +100,21 @@ fn a_grant_whose_answer_is_lost_is_taken_back_and_costs_the_job_nothing() {
     assert_eq!(site.noted_lines("begin offered"), 1);
     site.is_healthy();
 }
+
+#[test]
+fn a_request_for_work_that_arrives_twice_costs_the_job_nothing() {
+    let site = Site::start(&[]);
+    site.submit("first", &site.noted("first", &site.waits_for("go")));
+    let worker = Worker::start(&site, "a", &[]);
+    site.until_noted("begin first");
+    worker.proxy.fail("lease", 1, Fault::Twice); // the next one
+    site.submit("second", &site.noted("second", "true"));
+    site.touch("go");
+    site.ran_once("first");
+    site.ran_again("second");
+    let job = site.job("second");
+    assert_eq!(lease_states(&job), ["REVOKED", "COMPLETED"]);
+    assert_eq!(job["attempts"].as_array().map(Vec::len), Some(1), "{job:#}");
+    assert_eq!(site.noted_lines("begin second"), 1);
+    site.is_healthy();
+}

@@ -37,10 +37,14 @@ fn shapes(secret: &str) -> Vec<Vec<u8>> {
     shapes
 }
 
-/// A place where no secret may be, and what is in it.
-struct Places(Vec<(String, Vec<u8>)>);
+/// Places where no secret may be, and what is in them.
+pub struct Places(Vec<(String, Vec<u8>)>);
 
 impl Places {
+    pub fn only(name: &str, bytes: Vec<u8>) -> Places {
+        Places(vec![(name.into(), bytes)])
+    }
+
     fn add(&mut self, name: impl Into<String>, bytes: impl Into<Vec<u8>>) {
         self.0.push((name.into(), bytes.into()));
     }
@@ -56,7 +60,7 @@ impl Places {
         }
     }
 
-    fn hold_none_of(&self, secrets: &[String]) {
+    pub fn hold_none_of(&self, secrets: &[String]) {
         for shape in secrets.iter().flat_map(|secret| shapes(secret)) {
             for (name, bytes) in &self.0 {
                 let found = bytes.windows(shape.len()).any(|window| window == shape);

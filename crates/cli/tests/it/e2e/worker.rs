@@ -25,8 +25,11 @@ impl Worker {
         let (server, file) = (format!("http://{}", proxy.address), file.display().to_string());
         let work = site.path("work").display().to_string();
         let mut words = vec!["runner", "--name", name, "--server", &server, "--token-file", &file];
-        words.extend(["--work-dir", &work, "--executor", "process"]);
+        words.extend(["--work-dir", &work]);
         words.extend(flags);
+        if !flags.contains(&"--executor") {
+            words.extend(["--executor", "process"]);
+        }
         let words: Vec<String> = words.into_iter().map(String::from).collect();
         let program = Program::start(&words, &[], &site.path(&format!("{name}.log")));
         Worker { program, proxy }
