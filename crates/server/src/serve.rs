@@ -18,7 +18,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use store::{Store, StoreError};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinHandle;
 use wire::{TenantId, TokenId, TokenSecret};
@@ -36,6 +36,10 @@ pub const TENANT: &str = "default";
 
 /// The most connections at a time; beyond them new ones are closed at once.
 const CONNECTIONS_MAX: usize = 16_384;
+
+/// The most connections that wait to be accepted: after a restart all runners come at once, and one that finds no place
+/// tries again only a second later. The system may allow fewer.
+const CONNECTIONS_WAITING_MAX: u32 = 4_096;
 
 /// How long a client may take over a request's head, and how long an idle connection is kept.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(75);
@@ -89,7 +93,7 @@ impl<S: Store> Server<S> {
     pub async fn start(store: Arc<S>, settings: Settings) -> Result<Server<S>, StartError> {
         let Settings { listen, policy, admin_token } = settings;
         let failed = |source| StartError::Listen { address: listen, source };
-        let listener = TcpListener::bind(listen).await.map_err(failed)?;
+        let listener = listening(listen).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let engine = Engine::start(store, Clock::start(), policy.clone());
         let tenant = ensure_tenant(&engine).await?;
@@ -122,6 +126,14 @@ impl<S: Store> Server<S> {
         self.background.iter().for_each(JoinHandle::abort);
         self.api.engine.stop().await;
     }
+}
+
+/// An address that a server before us has just left is free.
+fn listening(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(CONNECTIONS_WAITING_MAX)
 }
 
 fn tick_interval(policy: &Policy) -> Duration {

@@ -17,7 +17,7 @@ const BOUNDARIES: &[Boundary] = &[
         reason: "the clock is read in clock.rs of server and of runner; elsewhere time is an argument",
     },
     Boundary {
-        words: &["getrandom", "new_v4", "now_v7", "thread_rng", "rand::"],
+        words: &["getrandom", "Uuid::new_v4", "Uuid::now_v7", "thread_rng", "rand::"],
         forbidden: |path| !MINTS.contains(&path) && !is_test(path),
         reason: "randomness is made in mint.rs of server and of runner; elsewhere it is an argument",
     },

@@ -3,6 +3,7 @@
 mod bench;
 mod client;
 mod doctor;
+mod e2e;
 mod explain;
 mod harness;
 mod machines;

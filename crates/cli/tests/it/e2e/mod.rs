@@ -1,0 +1,27 @@
+//! Server and runners as real processes over real sockets, killed, frozen, cut off and lied to.
+//!
+//! `site.rs` is a server, `worker.rs` a runner, `proxy.rs` the wire between them, `hand.rs` a runner played by hand.
+//! Jobs write what they do into a file, hold a lock while any process of theirs lives, and carry a mark by which `/proc`
+//! shows them. Timings are short; what must survive has a long lease, what must be lost a short one.
+
+mod hand;
+mod http;
+mod marks;
+mod patience;
+mod program;
+mod proxy;
+mod site;
+mod views;
+mod worker;
+
+mod cancels;
+mod chaos;
+mod crashes;
+mod crowd;
+mod databases;
+mod network;
+mod queues;
+mod repeats;
+mod secrets;
+mod states;
+mod stops;
