@@ -2,6 +2,7 @@
 
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::api::ApiError;
 
@@ -114,9 +115,14 @@ pub fn paint_stdout(code: &str, text: &str) -> String {
     paint(std::io::stdout().is_terminal(), code, text)
 }
 
-/// A line that is overwritten by the next, on a terminal; nothing elsewhere.
+/// A progress line is on the screen.
+static SHOWN: AtomicBool = AtomicBool::new(false);
+
+/// A line that is overwritten by the next, on a terminal; nothing elsewhere. Without text it goes away, if it is there:
+/// what else may stand on that line is not touched.
 pub fn progress(text: &str) {
-    if std::io::stderr().is_terminal() {
+    let was_shown = SHOWN.swap(!text.is_empty(), Ordering::Relaxed);
+    if std::io::stderr().is_terminal() && (was_shown || !text.is_empty()) {
         eprint!("\r\x1b[K{text}");
     }
 }

@@ -1,6 +1,7 @@
 //! What an id on the command line names.
 
 use anyhow::Result;
+use wire::{ExecId, MessageId, TenantId};
 
 use crate::output::usage;
 
@@ -12,14 +13,14 @@ pub enum Named {
 impl Named {
     /// Jobs may have ids that their submitters chose, so whatever is none of our other kinds is a job's.
     pub fn parse(id: &str) -> Result<Named> {
-        let kind = id.split_once('_').map_or("", |(kind, _)| kind);
-        match kind {
-            "run" => Ok(Named::Run(id.into())),
-            "exec" | "msg" | "ten" | "tok" => {
-                Err(usage(format!("`{id}` is neither a run nor a job; try `deltaci explain {id}`")))
-            }
-            _ if id.is_empty() => Err(usage("expected the id of a run or a job")),
-            _ => Ok(Named::Job(id.into())),
+        let is_other =
+            id.parse::<ExecId>().is_ok() || id.parse::<MessageId>().is_ok() || id.parse::<TenantId>().is_ok();
+        if is_other {
+            return Err(usage(format!("`{id}` is neither a run nor a job; try `deltaci explain {id}`")));
         }
+        if id.is_empty() {
+            return Err(usage("expected the id of a run or a job"));
+        }
+        Ok(if id.starts_with("run_") { Named::Run(id.into()) } else { Named::Job(id.into()) })
     }
 }

@@ -44,6 +44,19 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
+/// `1,234,567`
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,6 +86,9 @@ mod tests {
         }
         for (bytes, expected) in [(0, "0 B"), (1_023, "1023 B"), (12_300, "12 KiB"), (3_600_000, "3.4 MiB")] {
             assert_eq!(size(bytes), expected);
+        }
+        for (number, expected) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(grouped(number), expected);
         }
     }
 }

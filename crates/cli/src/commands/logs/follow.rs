@@ -15,12 +15,13 @@ use super::followed::Printed;
 use super::prefix;
 use crate::api::{ApiError, Followed, Follower, Server};
 use crate::outcome::run_is_over;
+use crate::output::progress;
 use crate::view::log::LogText;
 use crate::view::run::why;
-use crate::view::screen::Screen;
+use crate::view::screen::{Screen, Style};
 use crate::view::state::{self, Look};
 use crate::wait::Patience;
-use crate::{details, outcome};
+use crate::{details, outcome, wait};
 
 /// Jobs of a run that are followed at a time; others wait for their turn.
 const FOLLOWED_MAX: usize = 64;
@@ -29,21 +30,29 @@ const FOLLOWED_MAX: usize = 64;
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 pub async fn of_job(server: &Server, id: &str, json: bool) -> Result<ExitCode> {
-    let name = server.job(id).await?.name;
-    let mut printed = Printed::new(id.into(), name, LogText::new(Screen::stdout(), None), json);
+    let job = server.job(id).await?;
+    progress(&waiting(&job.state));
+    let mut printed = Printed::new(id.into(), job.name, LogText::new(Screen::stdout(), None), json);
     let mut follower = Follower::of(server.clone(), id);
     loop {
         let followed = follower.next().await?;
+        progress("");
         printed.print(&followed)?;
         if matches!(followed, Followed::End(_)) {
             break;
         }
     }
-    let job = server.job(id).await?;
+    let job = wait::for_job(server, id).await?; // it is over; a server that restarts just now is waited for
     if !json {
         conclude_job(&job);
     }
     Ok(outcome::of_job(&job).into())
+}
+
+/// Until something is printed.
+fn waiting(state: &str) -> String {
+    let look = Look::of(state).painted(Screen::stderr());
+    format!("{look} {}", Screen::stderr().paint(Style::Dim, "nothing printed yet"))
 }
 
 fn conclude_job(job: &JobView) {
@@ -59,6 +68,9 @@ pub async fn of_run(server: &Server, id: &str, json: bool) -> Result<ExitCode> {
             Ok(run) => {
                 patience = Patience::default();
                 board.look(&run);
+                if board.seen.is_empty() {
+                    progress(&waiting(state::of_run(&run.run)));
+                }
                 if run_is_over(&run.run) && board.is_empty() {
                     break run;
                 }
@@ -67,6 +79,7 @@ pub async fn of_run(server: &Server, id: &str, json: bool) -> Result<ExitCode> {
         }
         board.print_for(LOOK_EVERY).await?;
     };
+    progress("");
     if !json {
         eprintln!("{}", Look::of(state::of_run(&run.run)).painted(Screen::stderr()));
     }
@@ -140,6 +153,7 @@ impl Board {
                 Some(next) = self.following.next(), if !self.following.is_empty() => next,
             };
             let followed = followed?;
+            progress("");
             if let Some(printed) = self.printed.get_mut(&id) {
                 printed.print(&followed)?;
             }

@@ -7,6 +7,7 @@ use crate::api::Followed;
 use crate::output;
 use crate::view::log::LogText;
 use crate::view::screen::{Screen, Style};
+use crate::view::time::grouped;
 
 /// The log of one job.
 pub struct Printed {
@@ -30,7 +31,7 @@ impl Printed {
     fn print_text(&mut self, followed: &Followed) -> Result<()> {
         let bytes = match followed {
             Followed::Log(text) => self.log.text(text.text.as_bytes()),
-            Followed::Gap(gap) => self.log.marker(&format!("{} bytes left out here", gap.bytes)),
+            Followed::Gap(gap) => self.log.marker(&format!("{} bytes left out here", grouped(gap.bytes))),
             Followed::Lost(lost) => self.log.marker(&format!(
                 "the lease of {} was lost here ({}); its end may be missing",
                 lost.exec_id, lost.lease_state

@@ -1,12 +1,14 @@
 //! Logs as they are now.
 
+use std::ops::Deref;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use runner::client::Stream;
 use serde_json::json;
 
 use super::prefix;
-use crate::api::Server;
+use crate::api::{ApiError, Server};
 use crate::output::{self, Exit};
 use crate::view::log::LogText;
 use crate::view::screen::Screen;
@@ -38,8 +40,7 @@ pub async fn of_run(server: &Server, id: &str, json: bool) -> Result<ExitCode> {
 
 async fn print(server: &Server, id: &str, mut log: LogText) -> Result<()> {
     let mut stream = server.open(&server.log_path(id, false), "text/plain", None).await?;
-    while let Some(bytes) = stream.next().await {
-        let bytes = bytes.map_err(|lost| server.broken(&format!("a log that broke off ({lost})")))?;
+    while let Some(bytes) = next(server, &mut stream).await? {
         output::write(&log.text(&bytes))?;
     }
     output::write(&log.end())
@@ -47,9 +48,19 @@ async fn print(server: &Server, id: &str, mut log: LogText) -> Result<()> {
 
 /// One line per job; what is no UTF-8 is shown as U+FFFD.
 async fn print_json(server: &Server, id: &str, name: &str, state: &str) -> Result<()> {
-    let stream = server.open(&server.log_path(id, false), "text/plain", None).await?;
-    let reply =
-        stream.reply().await.map_err(|lost| server.broken(&format!("a log that broke off ({lost})")))?;
-    let log = String::from_utf8_lossy(&reply.body);
+    let mut stream = server.open(&server.log_path(id, false), "text/plain", None).await?;
+    let mut log = Vec::new();
+    while let Some(bytes) = next(server, &mut stream).await? {
+        log.extend_from_slice(&bytes);
+    }
+    let log = String::from_utf8_lossy(&log);
     output::line(json!({ "id": id, "name": name, "state": state, "log": log }))
+}
+
+async fn next(
+    server: &Server,
+    stream: &mut Stream,
+) -> Result<Option<impl Deref<Target = [u8]> + use<>>, ApiError> {
+    let bytes = stream.next().await.transpose();
+    bytes.map_err(|lost| server.broken(&format!("a log that broke off ({lost})")))
 }
