@@ -11,7 +11,7 @@ use runner::clock::Uptime;
 use runner::keeper::{Choice, ExecutorKind, Finish, Keeper, Limits, Order, Report};
 
 /// Nothing here takes a tenth of it, even on a busy machine.
-pub const LONG: Duration = Duration::from_secs(60);
+pub const LONG: Duration = Duration::from_secs(180);
 
 /// Waits for something that must happen.
 pub async fn within<T>(what: impl Future<Output = T>) -> T {
