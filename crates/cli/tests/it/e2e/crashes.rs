@@ -9,12 +9,12 @@ use crate::e2e::site::{ADMIN, LONG, Site};
 use crate::e2e::views::{executions, lease_states};
 use crate::e2e::worker::Worker;
 
-/// A run of so many jobs that each note their begin and end, and take so many seconds.
-pub fn run_of(site: &Site, count: usize, seconds: f64) -> Value {
+/// A run of so many jobs that each note their begin and end, and take so many seconds each.
+pub fn run_of(site: &Site, count: usize, seconds: impl Fn(usize) -> f64) -> Value {
     let jobs: Vec<Value> = (0..count)
         .map(|number| {
             let name = format!("job-{number}");
-            json!({"name": name, "steps": [site.noted(&name, &format!("sleep {seconds}; echo done"))], "max_attempts": 10})
+            json!({"name": name, "steps": [site.noted(&name, &format!("sleep {}; echo done", seconds(number)))], "max_attempts": 10})
         })
         .collect();
     site.post("/v1/tenants/default/runs", &json!({"plan": {"jobs": jobs}})).expect(201)
@@ -47,7 +47,7 @@ pub fn each_ended_once(site: &Site, run: &Value) {
 #[test]
 fn a_server_killed_twice_in_the_middle_of_fifty_jobs_ends_each_exactly_once() {
     let mut site = Site::start(&LONG);
-    let run = run_of(&site, 50, 0.1);
+    let run = run_of(&site, 50, |_| 0.1);
     let _workers = ["a", "b"].map(|name| Worker::start(&site, name, &["--slots", "3"]));
     for finished in [10, 25] {
         until_succeeded(&site, &run, finished);

@@ -38,7 +38,7 @@ fn two_servers_on_one_database_end_each_of_forty_jobs_once_though_one_is_killed(
     let database = database();
     let first = Site::start(&["--database", &database]);
     let mut second = Site::start(&["--database", &database]);
-    let run = run_of(&first, 40, 0.1);
+    let run = run_of(&first, 40, |_| 0.1);
     let survivor = Worker::start(&first, "first", &["--slots", "3"]);
     let bereft = Worker::start(&second, "second", &["--slots", "3"]);
     until_succeeded(&first, &run, 12);

@@ -52,10 +52,10 @@ fn a_cut_longer_than_the_lease_stops_the_job_before_another_runner_starts_it() {
 #[test]
 fn a_completion_that_arrives_after_the_lease_is_refused_as_stale() {
     let site = Site::start(&[]);
-    site.submit("late", &site.noted("late", "echo said"));
     let gate = Gate::default();
     let slow = Worker::start(&site, "slow", &["--once"]);
     slow.proxy.fail("complete", usize::MAX, Fault::Hold(gate.clone()));
+    site.submit("late", &site.noted("late", "echo said"));
     until_so("the result is on its way", || !slow.proxy.seen("complete").is_empty());
     slow.until_says("could not be renewed");
     let _other = Worker::start(&site, "other", &[]);
@@ -74,10 +74,10 @@ fn a_completion_that_arrives_after_the_lease_is_refused_as_stale() {
 #[test]
 fn a_heartbeat_that_arrives_after_the_lease_does_not_revive_it() {
     let site = Site::start(&[]);
-    site.submit("silent", &site.noted("silent", &site.waits_for("go")));
     let gate = Gate::default();
     let slow = Worker::start(&site, "slow", &["--once"]);
     slow.proxy.fail("heartbeat", usize::MAX, Fault::Hold(gate.clone()));
+    site.submit("silent", &site.noted("silent", &site.waits_for("go")));
     slow.until_says("could not be renewed");
     until_gone(&site.mark("silent"));
     site.until_attempt("silent", "QUEUED");
@@ -87,6 +87,25 @@ fn a_heartbeat_that_arrives_after_the_lease_does_not_revive_it() {
     site.touch("go");
     let _other = Worker::start(&site, "other", &[]);
     site.ran_again("silent");
+    site.is_healthy();
+}
+
+#[test]
+fn an_acknowledgement_that_arrives_too_late_starts_nothing() {
+    let site = Site::start(&["--ack-timeout", "1s"]);
+    let gate = Gate::default();
+    let slow = Worker::start(&site, "slow", &["--once"]);
+    slow.proxy.fail("ack", usize::MAX, Fault::Hold(gate.clone()));
+    site.submit("offered", &site.noted("offered", "true"));
+    until_so("the lease is taken back", || lease_states(&site.job("offered")) == ["REVOKED"]);
+    gate.open();
+    slow.until_says("the job was stopped");
+    let late = slow.proxy.seen("ack");
+    assert!(late.iter().flat_map(|late| late.status()).all(|status| status == 409), "{late:?}");
+    assert_eq!(site.noted_lines("begin offered"), 0);
+    let _other = Worker::start(&site, "other", &[]);
+    site.ran_again("offered");
+    assert_eq!(site.noted_lines("begin offered"), 1);
     site.is_healthy();
 }
 

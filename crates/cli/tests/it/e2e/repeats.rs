@@ -1,7 +1,7 @@
 //! Messages doubled and lost, one kind after the other: the job does not notice.
 
 use crate::e2e::patience::until_so;
-use crate::e2e::proxy::Fault;
+use crate::e2e::proxy::{Fault, Gate};
 use crate::e2e::site::{LONG, Site};
 use crate::e2e::views::{executions, lease_states};
 use crate::e2e::worker::Worker;
@@ -67,6 +67,23 @@ fn an_acknowledgement_a_heartbeat_a_log_chunk_or_a_completion_that_is_lost_is_sa
 #[test]
 fn the_answer_to_an_acknowledgement_a_heartbeat_a_log_chunk_or_a_completion_may_be_lost() {
     one_is_lost(&Fault::LoseAnswer);
+}
+
+#[test]
+fn a_log_chunk_that_arrives_late_and_again_is_not_written_twice() {
+    let site = Site::start(&LONG);
+    let gate = Gate::default();
+    let worker = Worker::start(&site, "a", &[]);
+    worker.proxy.fail("logs", 1, Fault::Hold(gate.clone()));
+    let script = format!("{LINES}; {}", site.waits_for("go"));
+    site.submit("late", &site.noted("late", &script));
+    site.until_logged("late", "line three\n");
+    gate.open();
+    until_so("the late chunk arrives", || worker.proxy.seen("logs")[0].answer.is_some());
+    assert_eq!(worker.proxy.seen("logs")[0].status(), Some(416), "the server has these bytes");
+    site.touch("go");
+    site.ran_once("late");
+    has_each_line_once(&site, "late");
 }
 
 #[test]
