@@ -9,7 +9,7 @@ use wire::{ExecId, JobId, MessageId, RunId, TenantId};
 
 use crate::api::document::Routes;
 use crate::api::guard::TenantAccess;
-use crate::api::input::{Asked, limit, parsed};
+use crate::api::input::{Asked, limit, limit_schema, parsed};
 use crate::api::problem::Problem;
 use crate::api::state::Api;
 use crate::explain::explain;
@@ -28,12 +28,13 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
 #[into_params(parameter_in = Query)]
 struct EventsQuery {
     /// A run, a job with its attempts and executions, one attempt (`job_…/2`), an execution, a delivery or the tenant.
+    #[param(nullable = false)]
     entity: Option<String>,
     /// Only what was committed after this number.
-    #[param(value_type = Option<i64>)]
+    #[param(value_type = Option<i64>, nullable = false)]
     after: Option<String>,
-    /// The most items, at most 1,000; 100 without it.
-    #[param(value_type = Option<u32>)]
+    /// The most items: 100 without it, and more than 1,000 are 1,000.
+    #[param(schema_with = limit_schema)]
     limit: Option<String>,
 }
 

@@ -8,6 +8,7 @@ use axum::extract::{FromRequest, FromRequestParts, Query, RawPathParams, Request
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use serde::de::{DeserializeOwned, IgnoredAny};
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 
 use crate::api::problem::Problem;
 
@@ -37,7 +38,7 @@ where
     }
 }
 
-/// A JSON body that may be left out.
+/// A JSON body that may be left out; `null` says the same.
 pub struct Maybe<T>(pub T);
 
 impl<S, T> FromRequest<S> for Maybe<T>
@@ -54,6 +55,9 @@ where
             return Ok(Maybe(T::default()));
         }
         require_json(&parts.headers)?;
+        if bytes.trim_ascii() == b"null" {
+            return Ok(Maybe(T::default()));
+        }
         decode(&bytes).map(Maybe)
     }
 }
@@ -186,11 +190,17 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Asked<T> {
 #[derive(Debug, Default, serde::Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct ListQuery {
-    /// The most items, at most 1,000; 100 without it.
-    #[param(value_type = Option<u32>)]
+    /// The most items: 100 without it, and more than 1,000 are 1,000.
+    #[param(schema_with = limit_schema)]
     limit: Option<String>,
     /// `next` of the page before.
+    #[param(nullable = false)]
     pub after: Option<String>,
+}
+
+/// Any number of items may be asked for, however large: no format of a number says that.
+pub fn limit_schema() -> Schema {
+    ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)).build().into()
 }
 
 /// The most items of a page.

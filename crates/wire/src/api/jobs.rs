@@ -8,23 +8,29 @@ use utoipa::ToSchema;
 use crate::api::EffectClass;
 use crate::ids::{ExecId, JobId, RunId};
 use crate::runner::{ArtifactRef, Decimal};
+use crate::schema::{Label, Timeout};
 use crate::time::Time;
+use crate::whole::{maybe_whole, whole};
 
 /// A job of its own: workers lease it with the runner protocol and get the payload as it came.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct SubmitJob {
     /// The submitter's own id: the same id and payload again is the same job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(pattern = "^[!-.0-~]{1,128}$")]
     pub job_id: Option<String>,
     #[schema(value_type = Value)]
     pub payload: Box<RawValue>,
     #[serde(default)]
+    #[schema(value_type = Vec<Label>, max_items = 64)]
     pub runs_on: Vec<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "maybe_whole")]
+    #[schema(minimum = 1, maximum = 100)]
     pub max_attempts: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Timeout>)]
     pub timeout_seconds: Option<Decimal>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "whole")]
     pub priority: i32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<EffectClass>,
