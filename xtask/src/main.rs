@@ -12,6 +12,7 @@ mod check;
 mod golden;
 mod parts;
 mod postgres;
+mod schemathesis;
 mod tidy;
 mod workspace;
 
@@ -29,7 +30,11 @@ Commands:
   check               Formatting, clippy, tidy, golden files: what must pass before a commit
   test [-- ARGS…]     All tests, with a private PostgreSQL and what the runner's tests need, installed by apt if it is
                       missing and we are root; ARGS go to `cargo test`
-                      (`-- -p store` tests one crate, `-- -- --nocapture` speaks to the test binary)
+                      (`-- -p store` tests one crate, `-- -- --nocapture` speaks to the test binary);
+                      without ARGS, the API is fuzzed afterwards
+  schemathesis [-- ARGS…]
+                      Fuzz the API of a fresh server against its OpenAPI document (needs python3, and the Python
+                      registry the first time); ARGS go to `schemathesis run`
   postgres -- CMD…    Run CMD with a private PostgreSQL
   bench               The kernel's benchmarks, beside a peer on the same PostgreSQL (needs Node for the peer)
   tidy                The boundaries between rooms: imports, clock, randomness, database drivers, async
@@ -49,6 +54,7 @@ enum Request {
     Help,
     Check,
     Test { arguments: Vec<OsString> },
+    Schemathesis { arguments: Vec<OsString> },
     Postgres { program: OsString, arguments: Vec<OsString> },
     Bench,
     Tidy,
@@ -76,11 +82,12 @@ impl Request {
             ("golden", [], []) => Ok(Request::Golden(golden::Mode::Write)),
             ("golden", ["--check"], []) => Ok(Request::Golden(golden::Mode::Compare)),
             ("test", [], arguments) => Ok(Request::Test { arguments: arguments.to_vec() }),
+            ("schemathesis", [], arguments) => Ok(Request::Schemathesis { arguments: arguments.to_vec() }),
             ("postgres", [], [program, arguments @ ..]) => {
                 Ok(Request::Postgres { program: program.clone(), arguments: arguments.to_vec() })
             }
             ("postgres", [], []) => Err("`postgres` needs a command after `--`".into()),
-            ("check" | "bench" | "tidy" | "golden" | "test" | "postgres", _, _) => {
+            ("check" | "bench" | "tidy" | "golden" | "test" | "schemathesis" | "postgres", _, _) => {
                 Err(format!("`{}` does not take these arguments", command.to_string_lossy()))
             }
             (unknown, _, _) => Err(format!("there is no command `{unknown}`")),
@@ -95,10 +102,8 @@ impl Request {
                 Ok(0)
             }
             Request::Check => check::run(),
-            Request::Test { arguments } => {
-                parts::provide()?;
-                postgres::run_with(workspace::cargo_test(&arguments)?)
-            }
+            Request::Test { arguments } => test(&arguments),
+            Request::Schemathesis { arguments } => schemathesis::run(schemathesis::Build::Alone, &arguments),
             Request::Postgres { program, arguments } => {
                 let mut command = Command::new(program);
                 command.args(arguments);
@@ -109,6 +114,16 @@ impl Request {
             Request::Golden(mode) => golden::run(mode),
         }
     }
+}
+
+/// Whoever names tests wants those and nothing else; without a name, everything is tested.
+fn test(arguments: &[OsString]) -> Result<u8> {
+    parts::provide()?;
+    let code = postgres::run_with(workspace::cargo_test(arguments)?)?;
+    if code != 0 || !arguments.is_empty() {
+        return Ok(code);
+    }
+    schemathesis::run(schemathesis::Build::WithTests, &[])
 }
 
 fn is_help(word: &OsString) -> bool {
@@ -149,6 +164,7 @@ mod tests {
         assert_eq!(parse("golden"), Ok(Request::Golden(golden::Mode::Write)));
         assert_eq!(parse("golden --check"), Ok(Request::Golden(golden::Mode::Compare)));
         assert_eq!(parse("test"), Ok(Request::Test { arguments: vec![] }));
+        assert_eq!(parse("schemathesis"), Ok(Request::Schemathesis { arguments: vec![] }));
     }
 
     #[test]
@@ -172,7 +188,16 @@ mod tests {
 
     #[test]
     fn anything_else_is_a_usage_error() {
-        for line in ["", "build", "check --fast", "test -p store", "tidy -- x", "postgres", "postgres psql"] {
+        for line in [
+            "",
+            "build",
+            "check --fast",
+            "test -p store",
+            "tidy -- x",
+            "schemathesis x",
+            "postgres",
+            "postgres psql",
+        ] {
             assert!(parse(line).is_err(), "{line}");
         }
     }

@@ -13,7 +13,9 @@ pub mod time;
 pub mod token;
 
 mod decode;
+mod object;
 mod schema;
+mod whole;
 
 pub use decode::{BadMessage, decode};
 pub use ids::{ExecId, JobId, MessageId, RunId, RunnerId, TenantId, TokenId};

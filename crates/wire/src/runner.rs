@@ -10,8 +10,11 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::ids::{RunnerId, TenantId};
+use crate::object::{maybe_object, objects};
+use crate::schema::Label;
 use crate::secret::{CancelToken, LeaseId};
 use crate::time::Time;
+use crate::whole::{count, maybe_whole, whole};
 
 /// A unit type that is written as its message's name and refuses any other.
 macro_rules! message_type {
@@ -196,9 +199,9 @@ pub struct Heartbeat {
     pub r#type: tag::Heartbeat,
     pub lease_id: LeaseId,
     pub runner_id: RunnerId,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "maybe_object")]
     pub progress: Option<Progress>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "maybe_object")]
     pub log_cursor: Option<LogCursor>,
     pub ts: Time,
 }
@@ -209,7 +212,8 @@ pub struct Progress {
     pub percent: Option<Decimal>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current_step: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "maybe_whole")]
+    #[schema(format = Int64, maximum = 4_294_967_295u32)]
     pub step_index: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
@@ -227,6 +231,7 @@ pub enum Phase {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LogCursor {
+    #[serde(deserialize_with = "count")]
     pub bytes_sent: u64,
 }
 
@@ -246,7 +251,7 @@ pub struct Commit {
     pub r#type: tag::Commit,
     pub lease_id: LeaseId,
     pub runner_id: RunnerId,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "objects")]
     pub effects: Vec<Effect>,
 }
 
@@ -275,10 +280,11 @@ pub struct Complete {
     pub lease_id: LeaseId,
     pub runner_id: RunnerId,
     pub status: CompleteStatus,
+    #[serde(deserialize_with = "whole")]
     pub exit_code: i32,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "maybe_object")]
     pub timings: Option<Timings>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "objects")]
     pub artifacts: Vec<ArtifactRef>,
     #[serde(default)]
     pub summary: String,
@@ -338,7 +344,7 @@ pub struct CancelAck {
     pub runner_id: RunnerId,
     pub final_status: CanceledStatus,
     pub ts: Time,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "objects")]
     pub artifacts: Vec<ArtifactRef>,
     #[serde(default)]
     pub summary: String,
@@ -391,7 +397,7 @@ pub enum StaleReason {
 pub struct LeaseRequest {
     pub runner_id: RunnerId,
     #[serde(default)]
-    #[schema(schema_with = crate::schema::words)]
+    #[schema(value_type = Vec<Label>, max_items = 64)]
     pub capabilities: Vec<String>,
     #[serde(default)]
     pub wait_seconds: Decimal,

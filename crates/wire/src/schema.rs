@@ -10,6 +10,15 @@ use crate::secret::{CancelToken, LeaseId};
 use crate::time::Time;
 use crate::token::TokenSecret;
 
+/// One of the words by which jobs and runners find each other. Only described: it travels as a plain text.
+pub struct Label;
+
+/// How long a job may take. Only described.
+pub struct Timeout;
+
+/// An object in which nothing may stand yet. Only described.
+pub struct Nothing;
+
 macro_rules! leaf {
     ($($name:ty => $schema:expr;)+) => {$(
         impl PartialSchema for $name {
@@ -33,11 +42,18 @@ leaf! {
     CancelToken => text().description(Some("As secret as the lease id"));
     TokenSecret => text().description(Some("A secret, shown once"));
     Time => text().format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)));
-    Decimal => ObjectBuilder::new().schema_type(Type::Number).minimum(Some(0));
+    Label => text().pattern(Some("^[^\\x00-\\x1f\\x7f-\\x9f]{1,128}$")).description(Some("Such as `os:linux`"));
+    Timeout => number().exclusive_minimum(Some(0)).maximum(Some(100_000_000)).description(Some("In seconds"));
+    Nothing => ObjectBuilder::new().schema_type(Type::Object).max_properties(Some(0));
+    Decimal => number().minimum(Some(0));
 }
 
 fn text() -> ObjectBuilder {
     ObjectBuilder::new().schema_type(Type::String)
+}
+
+fn number() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::Number)
 }
 
 fn id(prefix: &str) -> ObjectBuilder {
@@ -47,10 +63,4 @@ fn id(prefix: &str) -> ObjectBuilder {
 /// A text that is always the same.
 pub fn constant(word: &'static str) -> RefOr<Schema> {
     RefOr::T(Schema::Object(text().enum_values(Some([word])).build()))
-}
-
-/// Capabilities, or what a job asks for.
-pub fn words() -> utoipa::openapi::schema::Array {
-    let word = text().min_length(Some(1)).max_length(Some(128));
-    utoipa::openapi::schema::ArrayBuilder::new().items(word).max_items(Some(64)).build()
 }

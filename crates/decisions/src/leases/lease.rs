@@ -69,11 +69,12 @@ impl Lease {
     }
 
     fn check(&self) -> Result<(), Refusal> {
-        let fits = self.capabilities.iter().all(|it| (1..=CAPABILITY_LENGTH_MAX).contains(&it.len()));
+        let fits =
+            self.capabilities.iter().all(|it| (1..=CAPABILITY_LENGTH_MAX).contains(&it.chars().count()));
         if fits && self.capabilities.len() <= CAPABILITIES_MAX {
             return Ok(());
         }
-        let problem = format!("at most {CAPABILITIES_MAX}, each of 1 to {CAPABILITY_LENGTH_MAX} bytes");
+        let problem = format!("at most {CAPABILITIES_MAX}, each of 1 to {CAPABILITY_LENGTH_MAX} characters");
         Err(Refusal::InvalidInput { field: "capabilities", problem })
     }
 

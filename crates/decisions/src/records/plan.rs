@@ -44,8 +44,8 @@ pub fn check(jobs: &[PlanJob], jobs_max: usize) -> Result<(), Refusal> {
     }
     let mut needs_of = BTreeMap::new();
     for job in jobs {
-        if job.name.is_empty() || job.name.len() > NAME_LENGTH_MAX {
-            return Err(invalid(format!("a job's name has 1 to {NAME_LENGTH_MAX} bytes")));
+        if job.name.is_empty() || job.name.chars().count() > NAME_LENGTH_MAX {
+            return Err(invalid(format!("a job's name has 1 to {NAME_LENGTH_MAX} characters")));
         }
         if needs_of.insert(job.name.as_str(), &job.needs).is_some() {
             return Err(invalid(format!("two jobs are named `{}`", job.name)));

@@ -47,9 +47,9 @@ impl Decide for CreateToken {
 
 impl CreateToken {
     fn check(&self) -> Result<(), Refusal> {
-        if self.name.len() > NAME_LENGTH_MAX || self.name.contains(char::is_control) {
+        if self.name.chars().count() > NAME_LENGTH_MAX || self.name.contains(char::is_control) {
             let problem =
-                format!("a token's name has at most {NAME_LENGTH_MAX} bytes and no control characters");
+                format!("a token's name has at most {NAME_LENGTH_MAX} characters and no control characters");
             return Err(invalid("name", problem));
         }
         match (self.kind, self.tenant) {

@@ -3,7 +3,7 @@
 use crate::api::problem::Problem;
 
 /// Of a capability or a requirement.
-const WORD_BYTES_MAX: usize = 128;
+const WORD_LENGTH_MAX: usize = 128;
 /// Of one list of them.
 const WORDS_MAX: usize = 64;
 
@@ -12,18 +12,23 @@ pub fn check_words(field: &'static str, words: &[String]) -> Result<(), Problem>
     if words.len() > WORDS_MAX {
         return Err(Problem::invalid(field, format!("at most {WORDS_MAX} entries")));
     }
-    let fits = |word: &String| (1..=WORD_BYTES_MAX).contains(&word.len()) && !word.contains(char::is_control);
+    let fits = |word: &String| {
+        (1..=WORD_LENGTH_MAX).contains(&word.chars().count()) && !word.contains(char::is_control)
+    };
     if !words.iter().all(fits) {
-        return Err(Problem::invalid(field, format!("each entry has 1 to {WORD_BYTES_MAX} bytes")));
+        return Err(Problem::invalid(
+            field,
+            format!("each entry has 1 to {WORD_LENGTH_MAX} characters, none of them for control"),
+        ));
     }
     Ok(())
 }
 
 /// A text of bounded length, if there is one.
-pub fn check_text(field: &'static str, text: Option<&str>, bytes_max: usize) -> Result<(), Problem> {
+pub fn check_text(field: &'static str, text: Option<&str>, length_max: usize) -> Result<(), Problem> {
     match text {
-        Some(text) if text.len() > bytes_max => {
-            Err(Problem::invalid(field, format!("at most {bytes_max} bytes")))
+        Some(text) if text.chars().count() > length_max => {
+            Err(Problem::invalid(field, format!("at most {length_max} characters")))
         }
         Some(_) | None => Ok(()),
     }

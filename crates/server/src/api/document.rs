@@ -12,7 +12,7 @@ use utoipa::openapi::path::{Operation, Paths};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{
     ComponentsBuilder, ContentBuilder, HttpMethod, InfoBuilder, OpenApi, OpenApiBuilder, Ref, RefOr,
-    ResponseBuilder, Schema,
+    Required, ResponseBuilder, Schema,
 };
 use utoipa::{Path, ToSchema};
 
@@ -20,6 +20,9 @@ use crate::api::state::Api;
 
 /// The name of the security scheme in the document.
 pub const TOKEN: &str = "token";
+
+/// The content type of a body that is no message.
+const BYTES: &str = "application/octet-stream";
 
 /// What `#[utoipa::path]` makes beside a handler: `__path_` and the handler's name.
 pub trait Described: Path + SchemaReferences + Tags<'static> {}
@@ -65,6 +68,12 @@ impl<S: Store> Routes<S> {
         // Handlers are named within their file; an operation's id is unique in the document.
         operation.operation_id = operation.operation_id.map(|id| format!("{}_{id}", tags.join("_")));
         operation.tags = Some(tags.into_iter().map(Into::into).collect());
+        // Of bytes as they are there may be none; only a message is always something.
+        if let Some(RefOr::T(body)) = &mut operation.request_body
+            && body.content.contains_key(BYTES)
+        {
+            body.required = Some(Required::False);
+        }
         self.paths.add_path_operation(&path, P::methods(), operation);
         self
     }

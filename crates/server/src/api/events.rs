@@ -28,9 +28,10 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
 #[into_params(parameter_in = Query)]
 struct EventsQuery {
     /// A run, a job with its attempts and executions, one attempt (`job_…/2`), an execution, a delivery or the tenant.
+    #[param(nullable = false)]
     entity: Option<String>,
     /// Only what was committed after this number.
-    #[param(value_type = Option<i64>)]
+    #[param(value_type = Option<i64>, nullable = false)]
     after: Option<String>,
     /// The most items, 100 without it; more than 1,000 is taken as 1,000.
     #[param(schema_with = limit_schema)]

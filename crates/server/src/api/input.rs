@@ -8,7 +8,7 @@ use axum::extract::{FromRequest, FromRequestParts, Query, RawPathParams, Request
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use serde::de::{DeserializeOwned, IgnoredAny};
-use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 
 use crate::api::problem::Problem;
 
@@ -38,7 +38,7 @@ where
     }
 }
 
-/// A JSON body that may be left out.
+/// A JSON body that may be left out; `null` says the same.
 pub struct Maybe<T>(pub T);
 
 impl<S, T> FromRequest<S> for Maybe<T>
@@ -55,6 +55,9 @@ where
             return Ok(Maybe(T::default()));
         }
         require_json(&parts.headers)?;
+        if bytes.trim_ascii() == b"null" {
+            return Ok(Maybe(T::default()));
+        }
         decode(&bytes).map(Maybe)
     }
 }
@@ -188,7 +191,13 @@ pub struct ListQuery {
     #[param(schema_with = limit_schema)]
     limit: Option<String>,
     /// `next` of the page before.
+    #[param(nullable = false)]
     pub after: Option<String>,
+}
+
+/// Any number of items may be asked for, however large: no format of a number says that.
+pub fn limit_schema() -> Schema {
+    ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)).build().into()
 }
 
 /// The most items of a page.
@@ -204,11 +213,6 @@ impl ListQuery {
     pub fn after<T: std::str::FromStr>(&self) -> Result<Option<T>, Problem> {
         parsed("after", self.after.as_deref())
     }
-}
-
-/// Any number: too many is not wrong, it is cut.
-pub fn limit_schema() -> utoipa::openapi::schema::Object {
-    ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)).build()
 }
 
 /// A number of items, clamped to what a page may hold.

@@ -30,7 +30,7 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
 /// Make a token of this tenant
 #[utoipa::path(post, path = "/v1/tenants/{tenant}/tokens", tag = "tokens", security(("token" = [])),
     params(("tenant" = String, Path, description = "A tenant's id or name")),
-    request_body = api::CreateToken,
+    request_body = CreateTenantToken,
     responses((status = 201, description = "The token; its secret is shown this once", body = MintedToken)))]
 async fn create<S: Store>(
     State(api): State<Api<S>>,
@@ -67,7 +67,7 @@ async fn revoke<S: Store>(
 
 /// Make a token of no tenant: for runners shared by all, or for another administrator
 #[utoipa::path(post, path = "/v1/admin/tokens", tag = "tokens", security(("token" = [])),
-    request_body = api::CreateToken,
+    request_body = CreateSharedToken,
     responses((status = 201, description = "The token; its secret is shown this once", body = MintedToken)))]
 async fn create_shared<S: Store>(
     State(api): State<Api<S>>,
@@ -153,4 +153,41 @@ fn view(token: Token) -> TokenView {
         created_at: token.created_at,
         revoked_at: token.revoked_at,
     }
+}
+
+/// What may be asked for of a tenant. Only described, like the next: one type reads both requests, and the decision
+/// says why a kind is refused.
+#[derive(utoipa::ToSchema)]
+#[allow(dead_code, reason = "only described")]
+struct CreateTenantToken {
+    kind: TenantTokenKind,
+    /// For people: whose it is, what it is for.
+    #[schema(max_length = 200, pattern = r"^[^\x00-\x1f\x7f-\x9f]*$", required = false)]
+    name: String,
+}
+
+#[derive(utoipa::ToSchema)]
+#[allow(dead_code, reason = "only described")]
+#[schema(rename_all = "lowercase")]
+enum TenantTokenKind {
+    Tenant,
+    Runner,
+}
+
+/// What may be asked for without a tenant.
+#[derive(utoipa::ToSchema)]
+#[allow(dead_code, reason = "only described")]
+struct CreateSharedToken {
+    kind: SharedTokenKind,
+    /// For people: whose it is, what it is for.
+    #[schema(max_length = 200, pattern = r"^[^\x00-\x1f\x7f-\x9f]*$", required = false)]
+    name: String,
+}
+
+#[derive(utoipa::ToSchema)]
+#[allow(dead_code, reason = "only described")]
+#[schema(rename_all = "lowercase")]
+enum SharedTokenKind {
+    Admin,
+    Runner,
 }

@@ -8,7 +8,9 @@ use utoipa::ToSchema;
 use crate::api::EffectClass;
 use crate::ids::{ExecId, JobId, RunId};
 use crate::runner::{ArtifactRef, Decimal};
+use crate::schema::{Label, Timeout};
 use crate::time::Time;
+use crate::whole::{maybe_whole, whole};
 
 /// A job of its own: workers lease it with the runner protocol and get the payload as it came.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -20,14 +22,15 @@ pub struct SubmitJob {
     #[schema(value_type = Value)]
     pub payload: Box<RawValue>,
     #[serde(default)]
-    #[schema(schema_with = crate::schema::words)]
+    #[schema(value_type = Vec<Label>, max_items = 64)]
     pub runs_on: Vec<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "maybe_whole")]
     #[schema(minimum = 1, maximum = 100)]
     pub max_attempts: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Timeout>)]
     pub timeout_seconds: Option<Decimal>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "whole")]
     pub priority: i32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<EffectClass>,

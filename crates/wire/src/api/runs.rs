@@ -6,32 +6,42 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::ids::{JobId, RunId};
+use crate::object::{maybe_object, objects};
 use crate::runner::{ArtifactSpec, CacheSpec, Decimal};
+use crate::schema::{Label, Timeout};
 use crate::time::Time;
+use crate::whole::{maybe_whole, whole};
 
 /// Start a run. The same `trigger_key` again names the same run.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 pub struct TriggerRun {
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 512)]
     pub trigger_key: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 2048)]
     pub repository: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 2048)]
     pub r#ref: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 2048)]
     pub commit: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 2048)]
     pub base: Option<String>,
     /// The first required failure stops the rest.
     #[serde(default)]
     pub fail_fast: bool,
     /// With a plan the planner is skipped.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "maybe_object")]
     pub plan: Option<Plan>,
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 pub struct Plan {
+    #[serde(deserialize_with = "objects")]
+    #[schema(max_items = 10000)]
     pub jobs: Vec<PlannedJob>,
 }
 
@@ -48,13 +58,14 @@ pub struct PlannedJob {
     /// Its failure fails the run; true unless said otherwise.
     #[serde(default = "yes")]
     pub required: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "maybe_whole")]
     #[schema(minimum = 1, maximum = 100)]
     pub max_attempts: Option<u32>,
     #[serde(default)]
-    #[schema(schema_with = crate::schema::words)]
+    #[schema(value_type = Vec<Label>, max_items = 64)]
     pub runs_on: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Timeout>)]
     pub timeout_seconds: Option<Decimal>,
     #[serde(default)]
     pub env: BTreeMap<String, String>,
@@ -62,16 +73,16 @@ pub struct PlannedJob {
     pub workdir: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "objects")]
     pub artifacts: Vec<ArtifactSpec>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "objects")]
     pub caches: Vec<CacheSpec>,
     /// Failure classes worth another attempt, such as `infra`, `timeout`, `flaky`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_on: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<EffectClass>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "whole")]
     pub priority: i32,
     /// Whether the job may use the network; the runner's choice without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

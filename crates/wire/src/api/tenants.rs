@@ -5,6 +5,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::ids::TenantId;
+use crate::schema::Nothing;
 use crate::time::Time;
 
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -14,7 +15,7 @@ pub struct CreateTenant {
     pub name: String,
     /// What shall be provisioned; only `{}` until provisioning is available.
     #[serde(default = "nothing")]
-    #[schema(value_type = Object, required = false)]
+    #[schema(value_type = Nothing, required = false)]
     pub desired_config: Value,
 }
 

@@ -12,7 +12,7 @@ pub struct CreateToken {
     pub kind: TokenKind,
     /// For people: whose it is, what it is for.
     #[serde(default)]
-    #[schema(max_length = 200)]
+    #[schema(max_length = 200, pattern = r"^[^\x00-\x1f\x7f-\x9f]*$")]
     pub name: String,
 }
 

@@ -12,6 +12,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use machines::lease;
 use store::Store;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use wire::api::{LogEnd, LogExecution, LogGap, LogText};
 
 use crate::api::document::Routes;
@@ -29,7 +30,13 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
 #[into_params(parameter_in = Query)]
 struct LogQuery {
     /// `1`: as server-sent events, until the job is over.
+    #[param(schema_with = flag_schema)]
     follow: Option<String>,
+}
+
+fn flag_schema() -> Schema {
+    let words = Some(["0", "1", "false", "true"]);
+    ObjectBuilder::new().schema_type(Type::String).enum_values(words).build().into()
 }
 
 /// Read a job's log
@@ -53,7 +60,7 @@ async fn log<S: Store>(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let follow = match query.follow.as_deref() {
-        None | Some("" | "0" | "false") => false,
+        None | Some("0" | "false") => false,
         Some("1" | "true") => true,
         Some(_) => return Err(Problem::invalid("follow", "expected 1 or 0")),
     };

@@ -22,9 +22,9 @@ use crate::api::state::Api;
 use crate::mint::Mint;
 
 /// Of a trigger key; it is part of an index.
-const KEY_BYTES_MAX: usize = 512;
+const KEY_LENGTH_MAX: usize = 512;
 /// Of a repository, a ref, a commit.
-const ORIGIN_BYTES_MAX: usize = 2_048;
+const ORIGIN_LENGTH_MAX: usize = 2_048;
 
 pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     routes
@@ -52,7 +52,7 @@ async fn trigger<S: Store>(
     TenantAccess { tenant }: TenantAccess,
     Input(asked): Input<TriggerRun, PLAN_BYTES_MAX>,
 ) -> Result<(StatusCode, Json<RunView>), Problem> {
-    check_text("trigger_key", asked.trigger_key.as_deref(), KEY_BYTES_MAX)?;
+    check_text("trigger_key", asked.trigger_key.as_deref(), KEY_LENGTH_MAX)?;
     let texts = [
         ("repository", &asked.repository),
         ("ref", &asked.r#ref),
@@ -60,7 +60,7 @@ async fn trigger<S: Store>(
         ("base", &asked.base),
     ];
     for (field, text) in texts {
-        check_text(field, text.as_deref(), ORIGIN_BYTES_MAX)?;
+        check_text(field, text.as_deref(), ORIGIN_LENGTH_MAX)?;
     }
     let origin = RunOrigin {
         repository: asked.repository,

@@ -6,6 +6,7 @@ mod site;
 
 mod events;
 mod guard;
+mod isolation;
 mod jobs;
 mod logs;
 mod open;

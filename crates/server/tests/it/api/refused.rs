@@ -14,6 +14,8 @@ on_each_store!(
     paths_and_methods_that_are_not_there_are_problems_too,
     queries_are_checked,
     an_id_that_is_none_is_not_found,
+    a_list_is_no_object_wherever_it_stands,
+    what_the_document_allows_is_taken,
 );
 
 async fn a_body_that_is_no_message_is_refused_with_the_reason<S: Store>(site: Site<S>) {
@@ -151,4 +153,59 @@ async fn an_id_that_is_none_is_not_found<S: Store>(site: Site<S>) {
         let path = format!("/v1/tenants/default/events?entity={id}");
         site.get(ADMIN, &path).await.refused(404, "entity_not_found");
     }
+}
+
+/// serde takes a struct's fields as a list too, in whatever order they are declared.
+async fn a_list_is_no_object_wherever_it_stands<S: Store>(site: Site<S>) {
+    let tenant = site.tenant("acme").await;
+    let (_, lease) = site.active_job(&tenant).await;
+    let beat = json!({"type": "Heartbeat", "lease_id": lease, "runner_id": "r1", "ts": "2026-01-04T08:00:00Z",
+        "progress": [null, null]});
+    let problem = site.post(&tenant.runner, "/v1/runner/heartbeat", beat).await.refused(422, "invalid_input");
+    assert_eq!(problem["field"], "progress");
+    let commit = json!({"type": "Commit", "lease_id": lease, "runner_id": "r1", "effects": [["result", 1]]});
+    let problem = site.post(&tenant.runner, "/v1/runner/commit", commit).await.refused(422, "invalid_input");
+    assert_eq!(problem["field"], "effects[0]");
+    let path = format!("{}/runs", tenant.path);
+    for (plan, field) in [(json!([[]]), "plan"), (json!({"jobs": [["a", ["true"]]]}), "plan.jobs[0]")] {
+        let problem =
+            site.post(&tenant.tenant, &path, json!({"plan": plan})).await.refused(422, "invalid_input");
+        assert_eq!(problem["field"], field);
+    }
+}
+
+/// What a reader of the document may send, although serde or a count of bytes would have said no.
+async fn what_the_document_allows_is_taken<S: Store>(site: Site<S>) {
+    let tenant = site.tenant("acme").await;
+    let jobs = format!("{}/jobs", tenant.path);
+    let whole = json!({"payload": 1, "max_attempts": 3.0, "priority": -2.0, "job_id": "floats"});
+    let path = format!(
+        "{jobs}/{}",
+        site.post(&tenant.tenant, &jobs, whole).await.expect(201)["id"].as_str().expect("an id")
+    );
+    let shown = site.get(&tenant.tenant, &path).await.expect(200);
+    assert_eq!((&shown["max_attempts"], &shown["priority"]), (&json!(3), &json!(-2)));
+    site.post(&tenant.tenant, &jobs, json!({"payload": 1, "max_attempts": 1.5}))
+        .await
+        .refused(422, "invalid_input");
+    // A limit on a text counts its characters, not its bytes.
+    let (most, more) = ("ü".repeat(128), "ü".repeat(129));
+    site.post(&tenant.tenant, &jobs, json!({"payload": 1, "runs_on": [most]})).await.expect(201);
+    site.post(&tenant.tenant, &jobs, json!({"payload": 1, "runs_on": [more]}))
+        .await
+        .refused(422, "invalid_input");
+    let asked = json!({"runner_id": "r1", "capabilities": ["ü".repeat(128)], "wait_seconds": 0});
+    site.post(&tenant.runner, "/v1/runner/lease", asked).await.expect(200);
+    let tokens = format!("{}/tokens", tenant.path);
+    site.post(&tenant.tenant, &tokens, json!({"kind": "runner", "name": "ü".repeat(200)})).await.expect(201);
+    let long = json!({"kind": "runner", "name": "ü".repeat(201)});
+    site.post(&tenant.tenant, &tokens, long).await.refused(422, "invalid_input");
+    // A body that may be left out may be null.
+    let runs = format!("{}/runs", tenant.path);
+    let plan = json!({"plan": {"jobs": [{"name": "ü".repeat(200)}]}});
+    let run = site.post(&tenant.tenant, &runs, plan).await.expect(201);
+    let run = format!("{runs}/{}", run["id"].as_str().expect("an id"));
+    site.post(&tenant.tenant, &format!("{run}/cancel"), json!(null)).await.expect(202);
+    site.post(&tenant.tenant, &format!("{run}/rerun"), json!(null)).await.expect(201);
+    site.get(&tenant.tenant, &format!("{path}/log?follow=")).await.refused(422, "invalid_input");
 }
