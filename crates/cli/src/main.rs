@@ -46,11 +46,15 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    // Before the flags of all the others are made ready: a keeper is started for every job.
+    if std::env::args_os().nth(1).is_some_and(|word| word == "keep") {
+        return runner::keeper::main();
+    }
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Server(args) => commands::server::run(*args),
         Command::Runner(args) => commands::runner::run(*args),
-        Command::Keep => return runner::keeper::main(),
+        Command::Keep => return runner::keeper::main(), // with a flag of ours before it
         Command::Machines(args) => commands::machines::run(&args, cli.json),
         Command::Explain(args) => commands::explain::run(&args, cli.json),
         Command::Doctor(args) => commands::doctor::run(&args, cli.json),

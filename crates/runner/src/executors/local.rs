@@ -57,7 +57,7 @@ pub fn open(
 
 impl Executor for Local {
     fn settle(&mut self) {
-        self.guards = Tree::own().living().iter().map(|process| process.pid).collect();
+        self.guards = Tree::own().near().iter().map(|process| process.pid).collect();
     }
 
     fn go(&mut self) -> Waiting<'_, io::Result<()>> {

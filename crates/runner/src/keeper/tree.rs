@@ -14,7 +14,7 @@ use super::{Problem, Reaper};
 /// A kill takes microseconds and whole rounds only race with forks. Together the rounds take ten seconds.
 const KILL_ROUNDS_MAX: u32 = 1_000;
 const ROUND_PAUSE: Duration = Duration::from_millis(10);
-/// The first rounds follow quickly: most jobs are gone after one.
+/// The first rounds follow quickly, and look where the processes usually are: most jobs are gone after one.
 const QUICK_ROUNDS: u32 = 10;
 const QUICK_PAUSE: Duration = Duration::from_millis(1);
 
@@ -56,6 +56,22 @@ impl Tree {
         all.into_iter().filter(|it| it.pid != self.root && !it.zombie && found.contains(&it.pid)).collect()
     }
 
+    /// The same, by the kernel's own lists of children, where it has them: without a look at every process of the machine.
+    /// A list that changes while it is read may lack somebody, so this is for when nothing changes, or for a first try.
+    pub fn near(self) -> Vec<Process> {
+        let mut found: Vec<i32> = vec![self.root];
+        let mut next = 0;
+        while let Some(parent) = found.get(next).copied() {
+            next += 1;
+            match children(parent) {
+                Some(children) => found.extend(children),
+                None if parent == self.root => return self.living(), // a kernel without such lists
+                None => {}                                           // it ended meanwhile
+            }
+        }
+        found.into_iter().skip(1).filter_map(look).filter(|process| !process.zombie).collect()
+    }
+
     /// SIGTERM to all but the spared, which are our own helpers.
     pub fn terminate(self, spared: &[i32]) {
         for process in self.living().iter().filter(|process| !spared.contains(&process.pid)) {
@@ -71,11 +87,18 @@ impl Tree {
     /// SIGKILL, again and again, until the kernel says that we have no child left.
     pub async fn kill(self, reaper: &Reaper) -> Result<(), Problem> {
         for round in 0..KILL_ROUNDS_MAX {
-            self.living().iter().for_each(|process| process.signal(Signal::KILL));
             if reaper.reap().is_childless() {
                 return Ok(());
             }
-            tokio::time::sleep(if round < QUICK_ROUNDS { QUICK_PAUSE } else { ROUND_PAUSE }).await;
+            let quick = round < QUICK_ROUNDS;
+            let found = if quick { self.near() } else { self.living() };
+            found.iter().for_each(|process| process.signal(Signal::KILL));
+            if quick {
+                // Over as soon as somebody died; whether that was the last, the next round says.
+                let _ = tokio::time::timeout(QUICK_PAUSE, reaper.death()).await;
+            } else {
+                tokio::time::sleep(ROUND_PAUSE).await;
+            }
         }
         let left: Vec<_> = self.living().iter().map(|process| process.pid.to_string()).collect();
         Err(Problem::new(format!("processes of the job could not be killed: {}", left.join(", "))))
@@ -109,6 +132,16 @@ pub fn all() -> Vec<Process> {
     entries.flatten().filter_map(|entry| look(entry.file_name().to_str()?.parse().ok()?)).collect()
 }
 
+/// Each thread has a list of its own. `None`: the process is gone, or the kernel keeps no lists.
+fn children(parent: i32) -> Option<Vec<i32>> {
+    let mut found = Vec::new();
+    for thread in fs::read_dir(format!("/proc/{parent}/task")).ok()? {
+        let list = fs::read_to_string(thread.ok()?.path().join("children")).ok()?;
+        found.extend(list.split_whitespace().filter_map(|pid| pid.parse::<i32>().ok()));
+    }
+    Some(found)
+}
+
 fn look(pid: i32) -> Option<Process> {
     parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
@@ -134,6 +167,23 @@ mod tests {
         let stat = "42 (a) b) (c) S 7 42 42 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 9876 1000 200 184";
         assert_eq!(parse(stat), Some(Process { pid: 42, parent: 7, started: 9876, zombie: false }));
         assert_eq!(parse("nonsense"), None);
+    }
+
+    #[test]
+    fn descendants_are_found_without_a_look_at_everybody() {
+        let mut shell = std::process::Command::new("/bin/sh");
+        let mut shell = shell.args(["-c", "sleep 60 & wait"]).spawn().expect("a shell");
+        let tree = Tree { root: shell.id() as i32 };
+        const LOOKS_MAX: usize = 1_000;
+        let found = (0..LOOKS_MAX).any(|_| {
+            std::thread::sleep(Duration::from_millis(10)); // until the shell has started its child
+            tree.near().len() == 1
+        });
+        let (near, all) = (tree.near(), tree.living());
+        all.iter().for_each(|process| process.signal(Signal::KILL));
+        shell.kill().and_then(|()| shell.wait()).expect("it was ours");
+        assert!(found, "the shell has a child");
+        assert_eq!(near, all);
     }
 
     #[test]
