@@ -5,6 +5,7 @@
 mod bench;
 mod commands;
 mod database;
+mod files;
 mod output;
 mod talk;
 

@@ -14,6 +14,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use wire::TokenSecret;
 
 use crate::database::{Database, FILE, is_postgres};
+use crate::files::allow_many;
 use crate::output::Exit;
 use crate::talk::Talk;
 
@@ -82,6 +83,7 @@ fn duration(text: &str) -> Result<Duration, String> {
 
 pub fn run(args: Args) -> Result<ExitCode> {
     args.talk.begin();
+    allow_many();
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async {
         match &args.database.database {
             Some(address) if is_postgres(address) => {

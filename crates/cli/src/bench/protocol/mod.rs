@@ -16,6 +16,7 @@ use anyhow::{Context, Result};
 use clap::ValueEnum;
 
 use crate::bench::protocol::report::Report;
+use crate::files::allow_many;
 use crate::output::{Exit, progress};
 
 #[derive(clap::Args)]
@@ -57,6 +58,7 @@ enum Part {
 }
 
 pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
+    allow_many();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let report = runtime.block_on(measure(args))?;
     progress("");
