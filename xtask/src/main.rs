@@ -36,7 +36,8 @@ Commands:
                       Fuzz the API of a fresh server against its OpenAPI document (needs python3, and the Python
                       registry the first time); ARGS go to `schemathesis run`
   postgres -- CMD…    Run CMD with a private PostgreSQL
-  bench               The kernel's benchmarks, beside a peer on the same PostgreSQL (needs Node for the peer)
+  bench [PART]        The benchmarks, beside peers: `kernel` (graphile-worker, needs Node), `protocol` (Buildbot,
+                      needs Python); both without PART
   tidy                The boundaries between rooms: imports, clock, randomness, database drivers, async
   golden [--check]    Write the generated files; with --check, only say which are out of date
 
@@ -56,7 +57,7 @@ enum Request {
     Test { arguments: Vec<OsString> },
     Schemathesis { arguments: Vec<OsString> },
     Postgres { program: OsString, arguments: Vec<OsString> },
-    Bench,
+    Bench(&'static [bench::Part]),
     Tidy,
     Golden(golden::Mode),
 }
@@ -77,7 +78,9 @@ impl Request {
         let ours: Vec<_> = ours.iter().map(|word| word.as_ref()).collect();
         match (command.to_string_lossy().as_ref(), ours.as_slice(), theirs) {
             ("check", [], []) => Ok(Request::Check),
-            ("bench", [], []) => Ok(Request::Bench),
+            ("bench", [], []) => Ok(Request::Bench(bench::Part::ALL)),
+            ("bench", ["kernel"], []) => Ok(Request::Bench(&[bench::Part::Kernel])),
+            ("bench", ["protocol"], []) => Ok(Request::Bench(&[bench::Part::Protocol])),
             ("tidy", [], []) => Ok(Request::Tidy),
             ("golden", [], []) => Ok(Request::Golden(golden::Mode::Write)),
             ("golden", ["--check"], []) => Ok(Request::Golden(golden::Mode::Compare)),
@@ -109,7 +112,7 @@ impl Request {
                 command.args(arguments);
                 postgres::run_with(command)
             }
-            Request::Bench => bench::run(),
+            Request::Bench(parts) => bench::run(parts),
             Request::Tidy => tidy::run(),
             Request::Golden(mode) => golden::run(mode),
         }
@@ -159,7 +162,8 @@ mod tests {
     #[test]
     fn each_command_is_understood() {
         assert_eq!(parse("check"), Ok(Request::Check));
-        assert_eq!(parse("bench"), Ok(Request::Bench));
+        assert_eq!(parse("bench"), Ok(Request::Bench(bench::Part::ALL)));
+        assert_eq!(parse("bench protocol"), Ok(Request::Bench(&[bench::Part::Protocol])));
         assert_eq!(parse("tidy"), Ok(Request::Tidy));
         assert_eq!(parse("golden"), Ok(Request::Golden(golden::Mode::Write)));
         assert_eq!(parse("golden --check"), Ok(Request::Golden(golden::Mode::Compare)));
@@ -192,6 +196,7 @@ mod tests {
             "",
             "build",
             "check --fast",
+            "bench all",
             "test -p store",
             "tidy -- x",
             "schemathesis x",

@@ -7,6 +7,7 @@ mod bench;
 mod commands;
 mod database;
 mod details;
+mod files;
 mod outcome;
 mod output;
 mod talk;
@@ -71,11 +72,15 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    // Before the flags of all the others are made ready: a keeper is started for every job.
+    if std::env::args_os().nth(1).is_some_and(|word| word == "keep") {
+        return runner::keeper::main();
+    }
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Server(args) => commands::server::run(*args),
         Command::Runner(args) => commands::runner::run(*args),
-        Command::Keep => return runner::keeper::main(),
+        Command::Keep => return runner::keeper::main(), // with a flag of ours before it
         Command::Trigger(args) => commands::trigger::run(*args, cli.json),
         Command::Runs(args) => commands::runs::run(&args, cli.json),
         Command::Show(args) => commands::show::run(&args, cli.json),

@@ -17,6 +17,11 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, BadMessage> {
     if bytes.trim_ascii_start().first() != Some(&b'{') {
         return Err(BadMessage { field: String::new(), problem: "expected a JSON object".into() });
     }
+    // Naming a field costs a piece of memory for every key on the way: only when something is wrong.
+    serde_json::from_slice(bytes).or_else(|_| decode_naming_fields(bytes))
+}
+
+fn decode_naming_fields<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, BadMessage> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let message: T = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let path = error.path().to_string();

@@ -1,10 +1,12 @@
-//! `deltaci bench`: measurements, always beside the limit of the store in the same run.
+//! `deltaci bench`: measurements, always beside a limit (the store's, an echo's, the disk's) in the same run.
 //!
 //! The only place outside the server's clock that reads time: a stopwatch, never a deadline.
 
 mod callers;
+mod echo;
 mod kernel;
 mod limit;
+mod protocol;
 mod report;
 mod scale;
 
@@ -16,10 +18,17 @@ use anyhow::Result;
 pub enum Bench {
     /// Full lifecycles (submit, lease, ack, heartbeat, complete), each step acknowledged after its fsync
     Kernel(kernel::Args),
+    /// The same over HTTP beside an echo, submit to lease beside an fsync, trivial jobs with real runners
+    Protocol(protocol::Args),
+    /// What the protocol is measured against
+    #[command(hide = true)]
+    Echo,
 }
 
 pub fn run(bench: &Bench, json: bool) -> Result<ExitCode> {
     match bench {
         Bench::Kernel(args) => kernel::run(args, json),
+        Bench::Protocol(args) => protocol::run(args, json),
+        Bench::Echo => echo::run(),
     }
 }

@@ -94,7 +94,11 @@ impl Report {
 }
 
 fn median(rounds: &[Round], of: fn(&Round) -> f64) -> f64 {
-    let mut figures: Vec<f64> = rounds.iter().map(of).collect();
+    middle(rounds.iter().map(of).collect())
+}
+
+/// The median; zero of nothing.
+pub fn middle(mut figures: Vec<f64>) -> f64 {
     figures.sort_by(f64::total_cmp);
-    figures[figures.len() / 2]
+    figures.get(figures.len() / 2).copied().unwrap_or(0.0)
 }

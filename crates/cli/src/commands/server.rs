@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use decisions::Policy;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use server::serve::{Server, Settings};
 use store::{Postgres, Sqlite, Store};
 use tokio::signal::unix::{SignalKind, signal};
 use wire::TokenSecret;
 
 use crate::database::{Database, FILE, is_postgres};
+use crate::files::allow_many;
 use crate::output::Exit;
 use crate::talk::Talk;
 
@@ -83,7 +83,7 @@ fn duration(text: &str) -> Result<Duration, String> {
 
 pub fn run(args: Args) -> Result<ExitCode> {
     args.talk.begin();
-    raise_open_files_max();
+    allow_many();
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async {
         match &args.database.database {
             Some(address) if is_postgres(address) => {
@@ -96,13 +96,6 @@ pub fn run(args: Args) -> Result<ExitCode> {
             }
         }
     })
-}
-
-/// Each runner that waits is an open file, and systems start programs with room for a thousand; more is ours to take.
-fn raise_open_files_max() {
-    let limit = getrlimit(Resource::Nofile);
-    // Refused, there is room for fewer runners, but still a server.
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 fn sqlite(path: &Path) -> Result<Sqlite> {

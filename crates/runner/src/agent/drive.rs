@@ -162,7 +162,13 @@ impl<H: Hire> Drive<H> {
 
     fn perform(&mut self, now: Uptime, action: Action) {
         match action {
-            Action::Send { request, timeout } => self.send(request, timeout),
+            Action::Send { request, timeout } => {
+                let about_to_start = matches!(request, Request::Ack) && self.order.is_some();
+                self.send(request, timeout);
+                if about_to_start {
+                    self.shop.hire.expect();
+                }
+            }
             Action::Start { until } => self.start(until),
             Action::Extend { until } => self.tell(Tell::Extend(until)),
             Action::Cancel { grace } => self.tell(Tell::Cancel(grace)),

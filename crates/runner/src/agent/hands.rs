@@ -11,6 +11,9 @@ use crate::keeper::{Order, Report};
 pub trait Hire: Clone + Send + Sync + 'static {
     type Hands: Hands;
 
+    /// An order will follow in a moment, most likely: what takes time may be done now.
+    fn expect(&self) {}
+
     fn start(&self, order: Order) -> io::Result<Self::Hands>;
 }
 

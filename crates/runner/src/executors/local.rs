@@ -57,10 +57,7 @@ pub fn open(
 
 impl Executor for Local {
     fn settle(&mut self) {
-        // The shell waits, so the kernel's lists stand still, where it keeps any.
-        let (quick, all) = (Tree::own().living_quick(), || Tree::own().living());
-        let found = if quick.is_empty() { all() } else { quick };
-        self.guards = found.iter().map(|process| process.pid).collect();
+        self.guards = Tree::own().near().iter().map(|process| process.pid).collect();
     }
 
     fn go(&mut self) -> Waiting<'_, io::Result<()>> {

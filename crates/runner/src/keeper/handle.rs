@@ -36,11 +36,17 @@ pub struct Keeper {
     scratch: PathBuf,
 }
 
-impl Keeper {
-    /// Starts `program keep` with this order. Must be called within a runtime.
-    pub fn spawn(program: &Path, order: Order) -> io::Result<Keeper> {
-        let scratch = scratch_of(&order.workspace);
-        let start = say_frame(&Say::Start(Box::new(order)))?;
+/// A keeper that was started and has no order yet. Dropped, it sees its input close and goes.
+pub struct Idle {
+    input: ChildStdin,
+    output: ChildStdout,
+    child: Child,
+    word: String,
+}
+
+impl Idle {
+    /// Starts `program keep`. Must be called within a runtime.
+    pub fn spawn(program: &Path) -> io::Result<Idle> {
         let word = format!("{}-{}", std::process::id(), KEEPERS.fetch_add(1, Ordering::Relaxed));
         let mut command = Command::new(program);
         command.arg("keep").stdin(Stdio::piped()).stdout(Stdio::piped()).env_clear();
@@ -49,9 +55,28 @@ impl Keeper {
         let mut child = command.spawn()?;
         let input = child.stdin.take().ok_or_else(|| io::Error::other("the keeper has no input"))?;
         let output = child.stdout.take().ok_or_else(|| io::Error::other("the keeper has no output"))?;
+        Ok(Idle { input, output, child, word })
+    }
+
+    /// Somebody may have killed it while it had nothing to do.
+    pub fn if_alive(mut self) -> Option<Idle> {
+        matches!(self.child.try_wait(), Ok(None)).then_some(self)
+    }
+
+    pub fn start(self, order: Order) -> io::Result<Keeper> {
+        let Idle { input, output, child, word } = self;
+        let scratch = scratch_of(&order.workspace);
+        let start = say_frame(&Say::Start(Box::new(order)))?;
         let (says, waiting) = mpsc::channel(SAYS_WAITING_MAX);
         let writer = tokio::spawn(write(input, start, waiting));
         Ok(Keeper { says: Some(says), writer, reports: ReportReader::new(output), child, word, scratch })
+    }
+}
+
+impl Keeper {
+    /// Starts `program keep` with this order. Must be called within a runtime.
+    pub fn spawn(program: &Path, order: Order) -> io::Result<Keeper> {
+        Idle::spawn(program)?.start(order)
     }
 
     /// The keeper's process; `None` once it is gone.

@@ -18,7 +18,7 @@ mod serve;
 mod sweep;
 mod tree;
 
-pub use handle::Keeper;
+pub use handle::{Idle, Keeper};
 pub use order::{Checkout, Choice, ExecutorKind, Finish, Limits, Order, Report, Say};
 pub use serve::main;
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::io::Errno;
 use rustix::process::{WaitOptions, WaitStatus};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 /// A shell's way to say that a signal ended a program.
 const SIGNAL_BASE: i32 = 128;
@@ -20,6 +20,7 @@ const REAPED_AT_ONCE_MAX: usize = 100_000;
 #[derive(Clone)]
 pub struct Reaper {
     awaited: Arc<Mutex<HashMap<i32, oneshot::Sender<i32>>>>,
+    died: Arc<Notify>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,12 +38,13 @@ impl Children {
 impl Reaper {
     /// Reaps from now on. Needs a runtime of one thread: a child must not be reaped between its start and the note of it.
     pub fn start() -> io::Result<Reaper> {
-        let reaper = Reaper { awaited: Arc::default() };
+        let reaper = Reaper { awaited: Arc::default(), died: Arc::default() };
         let mut deaths = signal(SignalKind::child())?;
         let ours = reaper.clone();
         tokio::spawn(async move {
             while deaths.recv().await.is_some() {
                 ours.reap();
+                ours.died.notify_waiters();
             }
         });
         Ok(reaper)
@@ -55,6 +57,11 @@ impl Reaper {
         let (sender, exit) = oneshot::channel();
         self.awaited.lock().unwrap_or_else(PoisonError::into_inner).insert(pid, sender);
         Ok(exit)
+    }
+
+    /// Returns when a child has died since the call. On the keeper's one thread nothing is missed in between.
+    pub async fn death(&self) {
+        self.died.notified().await;
     }
 
     /// Collects every child that ended.

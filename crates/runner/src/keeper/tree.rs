@@ -14,7 +14,7 @@ use super::{Problem, Reaper};
 /// A kill takes microseconds and whole rounds only race with forks. Together the rounds take ten seconds.
 const KILL_ROUNDS_MAX: u32 = 1_000;
 const ROUND_PAUSE: Duration = Duration::from_millis(10);
-/// The first rounds follow quickly and look only where the kernel points: most jobs are gone after one.
+/// The first rounds follow quickly, and look where the processes usually are: most jobs are gone after one.
 const QUICK_ROUNDS: u32 = 10;
 const QUICK_PAUSE: Duration = Duration::from_millis(1);
 
@@ -56,22 +56,20 @@ impl Tree {
         all.into_iter().filter(|it| it.pid != self.root && !it.zombie && found.contains(&it.pid)).collect()
     }
 
-    /// Every living descendant that the kernel's own lists lead to: quick, however many processes the machine has. A list
-    /// that changes while it is read may lack one, so this is for whoever looks again.
-    pub fn living_quick(self) -> Vec<Process> {
-        let mut found: Vec<Process> = Vec::new();
-        let mut parents = vec![self.root];
-        while let Some(parent) = parents.pop() {
-            for pid in children(parent) {
-                // A process that moved up while we read may turn up twice.
-                if let Some(process) = look(pid).filter(|new| found.iter().all(|old| old.pid != new.pid)) {
-                    parents.push(pid);
-                    found.push(process);
-                }
+    /// The same, by the kernel's own lists of children, where it has them: without a look at every process of the machine.
+    /// A list that changes while it is read may lack somebody, so this is for when nothing changes, or for a first try.
+    pub fn near(self) -> Vec<Process> {
+        let mut found: Vec<i32> = vec![self.root];
+        let mut next = 0;
+        while let Some(parent) = found.get(next).copied() {
+            next += 1;
+            match children(parent) {
+                Some(children) => found.extend(children),
+                None if parent == self.root => return self.living(), // a kernel without such lists
+                None => {}                                           // it ended meanwhile
             }
         }
-        found.retain(|process| !process.zombie);
-        found
+        found.into_iter().skip(1).filter_map(look).filter(|process| !process.zombie).collect()
     }
 
     /// SIGTERM to all but the spared, which are our own helpers.
@@ -93,9 +91,14 @@ impl Tree {
                 return Ok(());
             }
             let quick = round < QUICK_ROUNDS;
-            let living = if quick { self.living_quick() } else { self.living() };
-            living.iter().for_each(|process| process.signal(Signal::KILL));
-            tokio::time::sleep(if quick { QUICK_PAUSE } else { ROUND_PAUSE }).await;
+            let found = if quick { self.near() } else { self.living() };
+            found.iter().for_each(|process| process.signal(Signal::KILL));
+            if quick {
+                // Over as soon as somebody died; whether that was the last, the next round says.
+                let _ = tokio::time::timeout(QUICK_PAUSE, reaper.death()).await;
+            } else {
+                tokio::time::sleep(ROUND_PAUSE).await;
+            }
         }
         let left: Vec<_> = self.living().iter().map(|process| process.pid.to_string()).collect();
         Err(Problem::new(format!("processes of the job could not be killed: {}", left.join(", "))))
@@ -129,13 +132,14 @@ pub fn all() -> Vec<Process> {
     entries.flatten().filter_map(|entry| look(entry.file_name().to_str()?.parse().ok()?)).collect()
 }
 
-/// Each thread has children of its own. Empty also where the kernel keeps no such list.
-fn children(pid: i32) -> Vec<i32> {
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
-    lists
-        .flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
-        .collect()
+/// Each thread has a list of its own. `None`: the process is gone, or the kernel keeps no lists.
+fn children(parent: i32) -> Option<Vec<i32>> {
+    let mut found = Vec::new();
+    for thread in fs::read_dir(format!("/proc/{parent}/task")).ok()? {
+        let list = fs::read_to_string(thread.ok()?.path().join("children")).ok()?;
+        found.extend(list.split_whitespace().filter_map(|pid| pid.parse::<i32>().ok()));
+    }
+    Some(found)
 }
 
 fn look(pid: i32) -> Option<Process> {
@@ -156,8 +160,6 @@ fn parse(stat: &str) -> Option<Process> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{BufRead, BufReader};
-    use std::process::Stdio;
 
     use super::*;
 
@@ -169,21 +171,20 @@ mod tests {
     }
 
     #[test]
-    fn both_ways_to_look_find_a_grandchild() {
-        let mut child = std::process::Command::new("sh")
-            .args(["-c", "sleep 60 & echo $!; wait"])
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let grandchild: i32 = line.trim().parse().unwrap();
-        for found in [Tree::own().living(), Tree::own().living_quick()] {
-            assert!(found.iter().any(|process| process.pid == child.id() as i32));
-            found.iter().find(|process| process.pid == grandchild).unwrap();
-        }
-        look(grandchild).unwrap().signal(Signal::KILL);
-        child.wait().unwrap();
+    fn descendants_are_found_without_a_look_at_everybody() {
+        let mut shell = std::process::Command::new("/bin/sh");
+        let mut shell = shell.args(["-c", "sleep 60 & wait"]).spawn().expect("a shell");
+        let tree = Tree { root: shell.id() as i32 };
+        const LOOKS_MAX: usize = 1_000;
+        let found = (0..LOOKS_MAX).any(|_| {
+            std::thread::sleep(Duration::from_millis(10)); // until the shell has started its child
+            tree.near().len() == 1
+        });
+        let (near, all) = (tree.near(), tree.living());
+        all.iter().for_each(|process| process.signal(Signal::KILL));
+        shell.kill().and_then(|()| shell.wait()).expect("it was ours");
+        assert!(found, "the shell has a child");
+        assert_eq!(near, all);
     }
 
     #[test]

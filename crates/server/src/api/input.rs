@@ -138,13 +138,14 @@ fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
 
 /// JSON can hold a NUL only as an escape. PostgreSQL cannot keep one in a text, so nobody may send one.
 fn nul(json: &[u8]) -> Option<Problem> {
+    const ESCAPE: &[u8] = b"\\u0000";
     let mut rest = json;
     while let Some(at) = rest.iter().position(|byte| *byte == b'\\') {
-        if rest[at..].starts_with(b"\\u0000") {
+        if rest[at..].starts_with(ESCAPE) {
             let detail = "a text holds a NUL character, which cannot be kept: leave it out";
             return Some(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_input", detail));
         }
-        rest = rest.get(at + 2..).unwrap_or_default(); // an escaped backslash escapes nothing itself
+        rest = rest.get(at + 2..).unwrap_or_default(); // what a backslash escapes begins no escape of its own
     }
     None
 }

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound::{Excluded, Unbounded};
+use std::sync::Arc;
 
 use decisions::records::{Queue, QueueId};
 use wire::TenantId;
@@ -42,7 +43,7 @@ pub struct Board<W> {
     queues: HashMap<QueueId, Queue>,
     /// Queues that may have work, with what had been heard when each came on last.
     ready: BTreeMap<TenantId, BTreeMap<QueueId, u64>>,
-    waiting: BTreeMap<Shape, BTreeMap<Place, W>>,
+    waiting: BTreeMap<Arc<Shape>, BTreeMap<Place, W>>,
     last_served: Option<TenantId>,
     heard: u64,
     places: Place,
@@ -126,7 +127,7 @@ impl<W> Board<W> {
     }
 
     /// Joins the line.
-    pub fn wait(&mut self, shape: &Shape, wake: W) -> Place {
+    pub fn wait(&mut self, shape: &Arc<Shape>, wake: W) -> Place {
         self.places += 1;
         self.waiting.entry(shape.clone()).or_default().insert(self.places, wake);
         self.places
@@ -148,7 +149,7 @@ impl<W> Board<W> {
 
 /// The longest waiting of all lines whose shape fits.
 fn take_first<W>(
-    waiting: &mut BTreeMap<Shape, BTreeMap<Place, W>>,
+    waiting: &mut BTreeMap<Arc<Shape>, BTreeMap<Place, W>>,
     fits: impl Fn(&Shape) -> bool,
 ) -> Option<W> {
     let lines = waiting.iter().filter(|(shape, _)| fits(shape));
@@ -174,8 +175,9 @@ mod tests {
         Queue::for_requirements(tenant(of), &requires)
     }
 
-    fn shape(scope: Option<u128>, capabilities: &[&str]) -> Shape {
-        Shape { scope: scope.map(tenant), capabilities: capabilities.iter().map(|it| (*it).into()).collect() }
+    fn shape(scope: Option<u128>, capabilities: &[&str]) -> Arc<Shape> {
+        let capabilities = capabilities.iter().map(|it| (*it).into()).collect();
+        Arc::new(Shape { scope: scope.map(tenant), capabilities })
     }
 
     fn board(queues: &[&Queue]) -> Board<&'static str> {

@@ -173,8 +173,8 @@ struct Asking<'a, S: Store> {
 }
 
 impl<S: Store> Asking<'_, S> {
-    fn shape(&self) -> Shape {
-        Shape { scope: self.scope, capabilities: self.capabilities.iter().cloned().collect() }
+    fn shape(&self) -> Arc<Shape> {
+        Arc::new(Shape { scope: self.scope, capabilities: self.capabilities.iter().cloned().collect() })
     }
 
     /// Until there is something or the time is up. Only the waiting is cut short, never a lease that is being decided:
@@ -184,7 +184,7 @@ impl<S: Store> Asking<'_, S> {
         loop {
             // In line before looking: what comes in between wakes us.
             let mut waiting = InLine::join(self.dispatch, shape.clone());
-            let tried = self.try_all().await?;
+            let tried = self.try_all(&shape).await?;
             let now = self.dispatch.engine.clock().now();
             let left = until.since(now);
             match tried {
@@ -202,11 +202,10 @@ impl<S: Store> Asking<'_, S> {
     }
 
     /// Every tenant whose queues may have something, in turn.
-    async fn try_all(&self) -> Result<Tried, Failure> {
-        let shape = self.shape();
+    async fn try_all(&self, shape: &Shape) -> Result<Tried, Failure> {
         let mut greeted = false;
         loop {
-            let pick: Option<Pick> = self.dispatch.board().pick(&shape);
+            let pick: Option<Pick> = self.dispatch.board().pick(shape);
             let Some(pick) = pick else {
                 // Even when there is nothing to have, the runner is noted as alive, and told if it is barred.
                 return if greeted { Ok(Tried::Nothing) } else { self.ask(Wanted::Any(Vec::new())).await };
@@ -248,13 +247,13 @@ impl<S: Store> Asking<'_, S> {
 /// A place in the line, given up when dropped.
 struct InLine<'a, S: Store> {
     dispatch: &'a Dispatch<S>,
-    shape: Shape,
+    shape: Arc<Shape>,
     place: Place,
     called: Option<oneshot::Receiver<()>>,
 }
 
 impl<'a, S: Store> InLine<'a, S> {
-    fn join(dispatch: &'a Dispatch<S>, shape: Shape) -> InLine<'a, S> {
+    fn join(dispatch: &'a Dispatch<S>, shape: Arc<Shape>) -> InLine<'a, S> {
         let (wake, called) = oneshot::channel();
         let place = dispatch.board().wait(&shape, wake);
         InLine { dispatch, shape, place, called: Some(called) }

@@ -5,6 +5,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::e2e::crashes::{each_ended_once, run_of, until_succeeded};
+use crate::e2e::patience::until_so;
 use crate::e2e::secrets::Places;
 use crate::e2e::site::{LONG, Site};
 use crate::e2e::worker::Worker;
@@ -38,11 +39,12 @@ fn two_servers_on_one_database_end_each_of_forty_jobs_once_though_one_is_killed(
     let database = database();
     let first = Site::start(&["--database", &database]);
     let mut second = Site::start(&["--database", &database]);
-    let run = run_of(&first, 40, |_| 0.1);
+    let run = run_of(&first, 40, |_| 0.3);
     let survivor = Worker::start(&first, "first", &["--slots", "3"]);
     let bereft = Worker::start(&second, "second", &["--slots", "3"]);
+    // The second server hears of jobs made on the first within a second.
+    until_so("both servers hand out work", || !bereft.proxy.leases().is_empty());
     until_succeeded(&first, &run, 12);
-    assert!(!bereft.proxy.leases().is_empty(), "both servers hand out work");
     second.server.kill();
     let run = until_succeeded(&first, &run, 40);
     each_ended_once(&first, &run);

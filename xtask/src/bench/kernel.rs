@@ -1,37 +1,31 @@
-//! `cargo xtask bench`: the kernel's benchmarks, and beside them a peer on the same PostgreSQL in the same run.
-//!
-//! Ratios, not seconds: rounds alternate between us and the peer, and the medians are compared.
+//! The kernel's benchmarks, and beside them graphile-worker on the same PostgreSQL. Rounds alternate; medians are
+//! compared.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use serde_json::Value;
 
+use super::{figure, output, peer};
 use crate::postgres::Server;
-use crate::workspace::{cargo, root, run_to_end};
+use crate::workspace::run_to_end;
 
 const ROUNDS: usize = 3;
 
-pub fn run() -> Result<u8> {
-    let root = root()?;
-    let code = run_to_end(&mut cargo(&["build", "--release", "--locked", "--package", "deltaci"])?)?;
-    if code != 0 {
-        return Ok(code);
-    }
-    let deltaci = root.join("target/release/deltaci");
-    let peer = root.join("benches/peers/graphile-worker");
+pub fn run(root: &Path, deltaci: &Path) -> Result<u8> {
+    let peer = peer(root, "graphile-worker");
     install_peer(&peer)?;
 
     println!("SQLite");
-    let code = run_to_end(Command::new(&deltaci).args(["bench", "kernel"]).current_dir(&root))?;
+    let code = run_to_end(Command::new(deltaci).args(["bench", "kernel"]).current_dir(root))?;
     if code != 0 {
         return Ok(code);
     }
     println!("\nPostgreSQL, {ROUNDS} rounds, alternating with graphile-worker");
     let server = Server::start()?;
     let rounds: Vec<Round> =
-        (1..=ROUNDS).map(|number| round(number, &deltaci, &peer, &server.url)).collect::<Result<_>>()?;
+        (1..=ROUNDS).map(|number| round(number, deltaci, &peer, &server.url)).collect::<Result<_>>()?;
     report(&rounds);
     Ok(0)
 }
@@ -84,18 +78,6 @@ fn peer_rates(peer: &Path, url: &str, concurrency: &str) -> Result<Value> {
     let mut bench = Command::new("node");
     bench.args(["bench.mjs", "--jobs", "20000", "--json", "--concurrency", concurrency]);
     output(bench.env("DATABASE_URL", url).current_dir(peer))
-}
-
-fn output(command: &mut Command) -> Result<Value> {
-    let output = command.stderr(Stdio::inherit()).output().context("cannot start a benchmark")?;
-    if !output.status.success() {
-        bail!("a benchmark failed: {command:?}");
-    }
-    serde_json::from_slice(&output.stdout).context("a benchmark's output is not JSON")
-}
-
-fn figure(report: &Value, path: &str) -> Result<f64> {
-    report.pointer(path).and_then(Value::as_f64).with_context(|| format!("the report lacks {path}"))
 }
 
 fn report(rounds: &[Round]) {
