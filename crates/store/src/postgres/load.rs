@@ -11,6 +11,7 @@ use decisions::Ask;
 use decisions::policy::CHUNK;
 use wire::TenantId;
 
+use crate::postgres::cache::Save;
 use crate::postgres::filling::Filling;
 use crate::postgres::pool::Lent;
 use crate::postgres::questions as sql;
@@ -69,12 +70,36 @@ async fn begin(store: &Postgres, reader: &Lent, wanted: Wanted) -> Result<Fillin
     ];
     asked.extend(questions(&mut filling));
     answer(reader, &mut filling, asked).await?;
-    if believed.is_some() && filling.moment.map(|(save, _)| save) != believed {
+    let seen = filling.moment.map(|(save, _)| save);
+    if believed.is_some() && seen != believed {
         let moment = filling.moment;
         filling = Filling::with(wanted);
         filling.moment = moment;
+        if is_ours(store, seen).await {
+            recall(&mut filling, &store.cache());
+        }
     }
     Ok(filling)
+}
+
+/// How often others may have their turn before we believe that a save was not ours.
+const TURNS_MAX: usize = 64;
+
+/// Whether what the snapshot shows is the last save of ours: that of the batch before, which was committed just now. Its
+/// answer may still be on its way to us.
+async fn is_ours(store: &Postgres, seen: Option<Save>) -> bool {
+    for _ in 0..TURNS_MAX {
+        let last = store.cache().last();
+        if last == seen {
+            return true;
+        }
+        // Another server's, unless it is the next after our last.
+        if seen.zip(last).is_none_or(|(seen, last)| seen.number != last.number + 1) {
+            return false;
+        }
+        tokio::task::yield_now().await;
+    }
+    false
 }
 
 /// Nobody waits for the end of a transaction that has only read.
