@@ -59,6 +59,10 @@ pub async fn measure(folder: &Path, samples: usize, burst: usize) -> Result<Jobs
     server.until_waiting(RUNNERS).await?;
     let took = at_once(&server, burst).await?;
     server.until_waiting(RUNNERS).await?;
+    let (server_after, runner_after) = (server.memory()?, runner.memory()?);
+    for runner in runners {
+        runner.end().await?;
+    }
     Ok(Jobs {
         runners: RUNNERS,
         samples,
@@ -67,8 +71,8 @@ pub async fn measure(folder: &Path, samples: usize, burst: usize) -> Result<Jobs
         burst_jobs_per_minute: burst as f64 / took.as_secs_f64() * 60.0,
         server_idle,
         runner_idle,
-        server_after: server.memory()?,
-        runner_after: runner.memory()?,
+        server_after,
+        runner_after,
     })
 }
 

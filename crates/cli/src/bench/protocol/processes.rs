@@ -108,6 +108,11 @@ impl Runner {
     pub fn memory(&self) -> Result<Memory> {
         memory(&self.process)
     }
+
+    /// Returns when it is gone, so that nothing is written any more to the folder that is removed next.
+    pub async fn end(mut self) -> Result<()> {
+        self.process.kill().await.context("a runner could not be ended")
+    }
 }
 
 fn ourselves() -> Result<Command> {
