@@ -59,7 +59,7 @@ impl Default for Policy {
             spec_bytes_max: 256 * 1024,
             log_head_bytes_max: 4 * 1024 * 1024,
             log_tail_bytes_max: 4 * 1024 * 1024,
-            log_chunk_bytes_max: 256 * 1024,
+            log_chunk_bytes_max: wire::runner::LOG_CHUNK_BYTES_MAX,
         }
     }
 }

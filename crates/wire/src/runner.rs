@@ -153,6 +153,9 @@ pub struct JobSpec {
     pub network: Option<bool>,
 }
 
+/// The most bytes of one part of a log.
+pub const LOG_CHUNK_BYTES_MAX: usize = 256 * 1024;
+
 /// The sources of a run, as its trigger named them. A commit goes before a ref.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Checkout {

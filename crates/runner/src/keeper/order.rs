@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+pub use wire::runner::Checkout;
 
 use crate::clock::Uptime;
 
@@ -31,14 +32,6 @@ pub struct Order {
     pub grace: Duration,
     /// When the lease ends, less the time it takes to kill; later word moves it on.
     pub until: Uptime,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Checkout {
-    pub repository: String,
-    /// Fetched when the commit itself cannot be.
-    pub r#ref: Option<String>,
-    pub commit: Option<String>,
 }
 
 /// What the runner's operator wants.

@@ -6,7 +6,7 @@ use crate::clock::Uptime;
 use crate::session::line::Line;
 
 /// What the orchestrator takes in one request.
-pub const LOG_CHUNK_BYTES_MAX: u64 = 256 * 1024;
+pub const LOG_CHUNK_BYTES_MAX: u64 = wire::runner::LOG_CHUNK_BYTES_MAX as u64;
 
 /// Output is gathered this long, so that a job that writes byte by byte does not cost a request per byte.
 const GATHER: Duration = Duration::from_millis(100);

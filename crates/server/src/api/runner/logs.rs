@@ -10,7 +10,7 @@ use decisions::logs::AppendLog;
 use store::Store;
 use wire::LeaseId;
 use wire::api::{LogOffset, Problem as ProblemBody};
-use wire::runner::StaleLease;
+use wire::runner::{LOG_CHUNK_BYTES_MAX, StaleLease};
 
 use crate::api::document::Routes;
 use crate::api::guard::RunnerAccess;
@@ -18,9 +18,6 @@ use crate::api::input::Raw;
 use crate::api::problem::Problem;
 use crate::api::runner::said::No;
 use crate::api::state::Api;
-
-/// The most bytes of one append.
-const CHUNK_BYTES_MAX: usize = 256 * 1024;
 
 pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     routes.add::<__path_append, _, _>(append::<S>)
@@ -50,7 +47,7 @@ async fn append<S: Store>(
 ) -> Result<Json<LogOffset>, No> {
     // Before the body is read: so many are held at once, however many runners write.
     let _room = api.log_bodies.acquire().await.map_err(|_| No::mistake())?;
-    let Raw(bytes) = Raw::<CHUNK_BYTES_MAX>::from_request(request, &()).await?;
+    let Raw(bytes) = Raw::<LOG_CHUNK_BYTES_MAX>::from_request(request, &()).await?;
     let lease = LeaseId::from(header(&headers, "Delta-Lease")?.to_owned());
     // Beyond i64 no store could say it; nobody has that many bytes.
     let offset = header(&headers, "Delta-Offset")?.parse::<i64>().ok().and_then(|at| u64::try_from(at).ok());
