@@ -4,18 +4,19 @@
 //! bounded; a caller beyond it is told so at once. Stopping lets what was taken in be answered.
 
 use decisions::jobs::ReleaseDependents;
+use decisions::records::QueueId;
 use decisions::runs::SweepRun;
 use decisions::{Answer, Command, Hint, Policy};
 use store::{Store, StoreError};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use crate::clock::Clock;
 use crate::metrics::{Metrics, Steps, steps_of};
-use crate::perform::{Batch, Failure, Perform, Settled, WAITING_MAX};
+use crate::perform::{BATCH_MAX, Batch, Failure, Perform, Settled, WAITING_MAX};
 
 /// Nobody waits for a command that a hint gave rise to.
 type Ticket = Option<oneshot::Sender<Result<Answer, Failure>>>;
@@ -63,6 +64,7 @@ impl<S: Store> Engine<S> {
             stopping,
             saving: VecDeque::new(),
             alone: 0,
+            queues_told: HashSet::new(),
             metrics: metrics.clone(),
         };
         let task = Arc::new(tokio::sync::Mutex::new(Some(tokio::spawn(shell.run()))));
@@ -126,6 +128,8 @@ struct Shell<S> {
     saving: VecDeque<Saving>,
     /// Batches that must still go one at a time, because two at once got into each other's way.
     alone: u32,
+    /// Queues that were told of after a commit: whoever listens can find them in the store.
+    queues_told: HashSet<QueueId>,
     metrics: Arc<Metrics>,
 }
 
@@ -135,8 +139,14 @@ struct Saving {
     task: JoinHandle<(Batch<Ticket>, Result<(), StoreError>)>,
 }
 
-/// One batch is written while the next is loaded and decided. More would only make them smaller.
+/// Where a load does not see what is on its way, more batches would only be smaller, and each costs a commit.
 const SAVING_MAX: usize = 2;
+
+/// Where it does, what is decided while others are written shares their commit: small batches keep all hands busy.
+const SAVING_MAX_AHEAD: usize = 4;
+const AHEAD_MAX: usize = 128;
+/// A batch beside others should be worth its way through the threads.
+const AHEAD_MIN: usize = 64;
 
 /// After a conflict, so many batches do not overlap.
 const ALONE: u32 = 64;
@@ -177,14 +187,19 @@ impl<S: Store> Shell<S> {
         }
     }
 
-    /// A batch beside one that is being saved is worth it when it is not much smaller: each costs a commit.
+    /// A batch beside those that are being saved must be worth it.
     fn next_batch(&mut self) -> Option<Batch<Ticket>> {
+        let waiting = self.perform.waiting();
         let may = match self.saving.back() {
             None => true,
-            Some(_) if self.saving.len() >= SAVING_MAX || self.alone > 0 || self.perform.has_again() => false,
-            Some(before) => self.perform.waiting() * 4 >= before.commands * 3,
+            Some(_) if self.alone > 0 || self.perform.has_again() => false,
+            Some(before) if S::SEES_AHEAD => {
+                self.saving.len() < SAVING_MAX_AHEAD && waiting >= before.commands.min(AHEAD_MIN)
+            }
+            Some(before) => self.saving.len() < SAVING_MAX && waiting * 4 >= before.commands * 3,
         };
-        if may { self.perform.poll_batch() } else { None }
+        let most = if S::SEES_AHEAD { AHEAD_MAX } else { BATCH_MAX };
+        if may { self.perform.poll_batch(most) } else { None }
     }
 
     /// Loads and decides; the saving goes on by itself.
@@ -198,6 +213,10 @@ impl<S: Store> Shell<S> {
         };
         let mut book = loaded.book;
         self.perform.handle_loaded(&mut batch, &mut book, loaded.now);
+        if S::SEES_AHEAD {
+            let told = |queue: &QueueId| self.queues_told.contains(queue);
+            batch.ready_ahead(told).for_each(|hint| drop(self.hints.send(hint))); // nobody may be listening
+        }
         let (store, session) = (self.store.clone(), loaded.session);
         let (commands, steps) = (batch.size(), steps_of(&book.appended.transitions));
         let task = tokio::spawn(async move {
@@ -236,6 +255,9 @@ impl<S: Store> Shell<S> {
         }
         for hint in settled.hints {
             self.follow(hint);
+            if let Hint::Ready(queue) = hint {
+                self.queues_told.insert(queue);
+            }
             let _ = self.hints.send(hint); // nobody may be listening
         }
     }

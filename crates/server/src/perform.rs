@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use decisions::ask::merged;
+use decisions::records::QueueId;
 use decisions::{Answer, Ask, Book, Command, Hint, Policy, Refusal, decide};
 use store::StoreError;
 use wire::Time;
@@ -122,12 +123,12 @@ impl<T> Perform<T> {
         !self.again.is_empty()
     }
 
-    /// The next batch, if anything waits.
-    pub fn poll_batch(&mut self) -> Option<Batch<T>> {
+    /// The next batch of at most so many, if anything waits.
+    pub fn poll_batch(&mut self, most: usize) -> Option<Batch<T>> {
         if let Some(batch) = self.again.pop() {
             return Some(batch);
         }
-        let count = self.waiting.len().min(BATCH_MAX);
+        let count = self.waiting.len().min(most);
         (count > 0).then(|| Batch::new(self.waiting.drain(..count).collect(), 0))
     }
 
@@ -188,6 +189,14 @@ impl<T> Batch<T> {
         let mut asks = Vec::with_capacity(self.waiting.len() * 2);
         self.waiting.iter().for_each(|waiting| waiting.command.asks(&mut asks));
         merged(asks)
+    }
+
+    /// Takes out which queues have work before the save is over. Only where a load already sees this batch: what is
+    /// leased then is written after it or not at all.
+    pub fn ready_ahead(&mut self, told: impl Fn(&QueueId) -> bool) -> impl Iterator<Item = Hint> {
+        self.hints.sort();
+        self.hints.dedup();
+        self.hints.extract_if(.., move |hint| matches!(hint, Hint::Ready(queue) if told(queue)))
     }
 
     fn answered(mut self) -> Settled<T> {

@@ -74,6 +74,9 @@ pub const LOG_CHUNKS_MAX: usize = 1_024;
 pub trait Store: Send + Sync + 'static {
     type Session: Send;
 
+    /// A load sees what is on its way to the disk: a batch may be decided on one that is not saved yet.
+    const SEES_AHEAD: bool;
+
     /// Answers all asks as of one moment. `now` is the process's time, used where the store has none of its own.
     fn load(
         &self,

@@ -136,6 +136,7 @@ struct Tables {
 
 impl Store for Memory {
     type Session = Seen;
+    const SEES_AHEAD: bool = false;
 
     async fn load(&self, asks: &[Ask], now: Time) -> Result<Loaded<Seen>, StoreError> {
         let tables = self.tables();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use decisions::tenants::EnsureTenant;
 use decisions::{Answer, Command, Policy};
-use server::perform::{Failure, Perform, WAITING_MAX};
+use server::perform::{BATCH_MAX, Failure, Perform, WAITING_MAX};
 use store::{Fault, Memory};
 use wire::TenantId;
 
@@ -224,7 +224,7 @@ fn beyond_what_may_wait_a_caller_gets_its_ticket_back() {
         perform.handle_command(ensure().into(), ticket).expect("there is room");
     }
     assert_eq!(perform.handle_command(ensure().into(), usize::MAX), Err(usize::MAX));
-    let batch = perform.poll_batch().expect("much is waiting");
+    let batch = perform.poll_batch(BATCH_MAX).expect("much is waiting");
     assert_eq!(perform.handle_command(ensure().into(), usize::MAX), Ok(()), "a batch makes room");
     drop(batch);
 }

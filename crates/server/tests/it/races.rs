@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use decisions::{Answer, Command, Policy, Refusal};
 use machines::{Machine, job};
-use server::perform::{Failure, Perform};
+use server::perform::{BATCH_MAX, Failure, Perform};
 use store::{Memory, Store, StoreError};
 use wire::runner::StaleReason;
 
@@ -48,7 +48,7 @@ impl Race {
         let mut prepared = Vec::new();
         for (core, command) in cores.iter_mut().zip(commands) {
             core.handle_command(command, ()).unwrap();
-            let mut batch = core.poll_batch().unwrap();
+            let mut batch = core.poll_batch(BATCH_MAX).unwrap();
             let mut loaded = store.load(&batch.asks(), self.world.now).await.unwrap();
             core.handle_loaded(&mut batch, &mut loaded.book, loaded.now);
             prepared.push((batch, loaded));
@@ -84,7 +84,7 @@ async fn finish(
 ) -> Vec<((), Result<Answer, Failure>)> {
     let mut answers = Vec::new();
     for _ in 0..ROUNDS_MAX {
-        let Some(mut batch) = core.poll_batch() else { return answers };
+        let Some(mut batch) = core.poll_batch(BATCH_MAX) else { return answers };
         let mut loaded = store.load(&batch.asks(), now).await.unwrap();
         core.handle_loaded(&mut batch, &mut loaded.book, loaded.now);
         let saved: Result<(), StoreError> = store.save(loaded.session, loaded.book).await;

@@ -67,6 +67,7 @@ impl<S: Store> Watched<S> {
 
 impl<S: Store> Store for Watched<S> {
     type Session = S::Session;
+    const SEES_AHEAD: bool = S::SEES_AHEAD;
 
     async fn load(&self, asks: &[Ask], now: Time) -> Result<Loaded<S::Session>, StoreError> {
         self.inner.load(asks, now).await

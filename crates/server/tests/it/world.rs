@@ -12,7 +12,7 @@ use decisions::records::{Delivery, Execution, Run, Tenant};
 use decisions::tenants::EnsureTenant;
 use decisions::{Answer, Ask, Changes, Command, Policy};
 use machines::{Machine, tenant};
-use server::perform::{Batch, Failure, Perform, Settled};
+use server::perform::{BATCH_MAX, Batch, Failure, Perform, Settled};
 use server::ticks;
 use store::Store;
 use wire::{ExecId, JobId, LeaseId, MessageId, RunId, RunnerId, TenantId, Time};
@@ -92,7 +92,7 @@ impl<S: Store> World<S> {
             self.perform.handle_command(command, ticket).expect("a script waits for few commands");
         }
         let mut answers = BTreeMap::new();
-        while let Some(batch) = self.perform.poll_batch() {
+        while let Some(batch) = self.perform.poll_batch(BATCH_MAX) {
             answers.extend(self.run_batch(batch).await.answers);
         }
         answers.into_values().collect()

@@ -91,6 +91,7 @@ impl Postgres {
 /// asks.
 impl Store for Postgres {
     type Session = Session;
+    const SEES_AHEAD: bool = false;
 
     async fn load(&self, asks: &[Ask], _now: Time) -> Result<Loaded<Session>, StoreError> {
         load::load(self, asks).await

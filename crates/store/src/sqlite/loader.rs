@@ -12,6 +12,7 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use crate::StoreError;
+use crate::log_groups::grouped;
 use crate::sqlite::known::Known;
 use crate::sqlite::writer::{Write, Writer};
 use crate::sqlite::{load, refused};
@@ -103,7 +104,8 @@ impl Desk {
     fn hand_in(&mut self, Save { book, reply }: Save) {
         let book = Arc::new(book);
         self.known.took_off(book.clone());
-        let write = Write { book, generation: self.known.generation(), reply };
+        let events = grouped(&book.appended.transitions); // here, because the writer has the most to do
+        let write = Write { book, events, generation: self.known.generation(), reply };
         if let Err(mpsc::SendError(write)) = self.writer.writes.send(write) {
             let _ = write.reply.send(Err(stopped())); // whoever asked may be gone; nothing was written
         }

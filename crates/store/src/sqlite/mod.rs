@@ -57,6 +57,7 @@ impl Sqlite {
 
 impl Store for Sqlite {
     type Session = Session;
+    const SEES_AHEAD: bool = true;
 
     async fn load(&self, asks: &[Ask], now: Time) -> Result<Loaded<Session>, StoreError> {
         let (book, session) = self.loader.load(asks.to_vec()).await?;

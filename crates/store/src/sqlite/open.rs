@@ -125,7 +125,7 @@ fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "cache_size", -8_192)?; // KiB; SQLite walks all of it after a commit that split a page
-    connection.pragma_update(None, "wal_autocheckpoint", 16_384)?; // pages
+    connection.pragma_update(None, "wal_autocheckpoint", 1_000)?; // pages: soon written over, which costs the disk less than growing
     connection.pragma_update(None, "temp_store", "memory")?;
     connection.set_prepared_statement_cache_capacity(128);
     Ok(())

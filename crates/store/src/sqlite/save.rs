@@ -2,18 +2,16 @@
 
 use decisions::Book;
 use decisions::book::{Appended, Shelf};
-use decisions::records::{
-    Attempt, Delivery, Execution, Job, Queue, ReadyKey, Run, Runner, Tenant, Transition, Webhook,
-};
+use decisions::records::{Attempt, Delivery, Execution, Job, Queue, ReadyKey, Run, Runner, Tenant, Webhook};
 use machines::Machine;
 use rusqlite::{Connection, Statement, params};
 use wire::Time;
 
-use crate::log_groups::grouped;
+use crate::log_groups::Group;
 use crate::sqlite::rows::{complete_status, scope};
 use crate::sqlite::{logs, tokens};
 
-pub fn save(connection: &Connection, book: &Book) -> rusqlite::Result<()> {
+pub fn save(connection: &Connection, book: &Book, events: &[Group]) -> rusqlite::Result<()> {
     book.tenants.writes().try_for_each(|(before, tenant)| write_tenant(connection, before, tenant))?;
     book.webhooks.writes().try_for_each(|(_, webhook)| write_webhook(connection, webhook))?;
     book.queues.writes().try_for_each(|(_, queue)| write_queue(connection, queue))?;
@@ -27,7 +25,8 @@ pub fn save(connection: &Connection, book: &Book) -> rusqlite::Result<()> {
         .try_for_each(|(before, delivery)| write_delivery(connection, before, delivery))?;
     tokens::write(connection, &book.tokens)?;
     logs::write(connection, &book.logs, &book.appended)?;
-    append(connection, &book.appended)
+    append(connection, &book.appended)?;
+    log(connection, events)
 }
 
 fn write_tenant(connection: &Connection, before: Option<&Tenant>, it: &Tenant) -> rusqlite::Result<()> {
@@ -140,11 +139,27 @@ fn insert_run(connection: &Connection, it: &Run) -> rusqlite::Result<()> {
 /// The hot tables prepare their statements once per batch.
 fn write_jobs(connection: &Connection, jobs: &Shelf<Job>) -> rusqlite::Result<()> {
     let mut insert = connection.prepare_cached(INSERT_JOB)?;
+    let mut progress = connection.prepare_cached(PROGRESS_JOB)?;
     let mut update = connection.prepare_cached(UPDATE_JOB)?;
     jobs.writes().try_for_each(|(before, job)| match before {
         None => insert_job(&mut insert, job),
+        Some(before) if is_step(before, job) => progress_job(&mut progress, job),
         Some(_) => update_job(&mut update, job),
     })
+}
+
+/// A lease, an end: nothing that an index asks for changes. SQLite goes by the columns a statement names.
+const PROGRESS_JOB: &str = "UPDATE jobs SET state = ?2, tokens = ?3, updated_at = ?4 WHERE id = ?1";
+
+fn is_step(before: &Job, it: &Job) -> bool {
+    (before.attempts, before.attempts_max, before.needs_open) == (it.attempts, it.attempts_max, it.needs_open)
+        && before.counted_failed == it.counted_failed
+        && (before.releasing, before.released_to) == (it.releasing, it.released_to)
+}
+
+fn progress_job(progress: &mut Statement<'_>, it: &Job) -> rusqlite::Result<()> {
+    progress.execute(params![it.id.text().as_str(), it.state.as_str(), it.tokens, micros(it.updated_at)])?;
+    Ok(())
 }
 
 const UPDATE_JOB: &str = "UPDATE jobs SET state = ?2, attempts = ?3, attempts_max = ?4, tokens = ?5, needs_open = ?6, \
@@ -430,19 +445,19 @@ fn append(connection: &Connection, rows: &Appended) -> rusqlite::Result<()> {
         let params = params![job.as_str(), effect.position, execution.as_str(), effect.kind, effect.body];
         connection.prepare_cached(sql)?.execute(params)?;
     }
-    log(connection, &rows.transitions)
+    Ok(())
 }
 
 /// One writer, so numbers follow commit order and leave no gap.
-fn log(connection: &Connection, transitions: &[Transition]) -> rusqlite::Result<()> {
-    if transitions.is_empty() {
+fn log(connection: &Connection, groups: &[Group]) -> rusqlite::Result<()> {
+    if groups.is_empty() {
         return Ok(());
     }
     let last = "SELECT coalesce(max(seq), 0) FROM event_groups";
     let mut seq: i64 = connection.prepare_cached(last)?.query_row([], |row| row.get(0))?;
     let sql = "INSERT INTO event_groups (seq, size, at, root, entries) VALUES (?1, ?2, ?3, ?4, ?5)";
     let mut insert = connection.prepare_cached(sql)?;
-    for group in grouped(transitions) {
+    for group in groups {
         seq += i64::from(group.size);
         insert.execute(params![seq, group.size, micros(group.at), group.root.as_str(), group.entries])?;
     }

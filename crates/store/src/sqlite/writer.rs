@@ -1,8 +1,10 @@
-//! The writer's thread: one book at a time, from `BEGIN IMMEDIATE` to a durable `COMMIT`.
+//! The writer's thread: books, from `BEGIN IMMEDIATE` to a durable `COMMIT`.
 //!
-//! Books come in the order in which they were decided, each on top of those before it. When one is not written, those
-//! behind it rest on something that never was: they are conflicts, and are decided again.
+//! Books come in the order in which they were decided, each on top of those before it, and those that come while others
+//! are written share their commit. When one is not written, those behind it rest on something that never was: they are
+//! conflicts, and are decided again.
 
+use std::iter;
 use std::ops::ControlFlow::{self, Break, Continue};
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -13,6 +15,7 @@ use rusqlite::{Connection, ErrorCode};
 use tokio::sync::oneshot;
 
 use crate::StoreError;
+use crate::log_groups::Group;
 use crate::sqlite::known::Landing;
 use crate::sqlite::{refused, save};
 
@@ -25,8 +28,17 @@ pub struct Writer {
 
 pub struct Write {
     pub book: Arc<Book>,
+    /// The book's transitions, as they are stored.
+    pub events: Vec<Group>,
     pub generation: u64,
     pub reply: oneshot::Sender<Result<(), StoreError>>,
+}
+
+impl Write {
+    /// Durable or not, it is as the result says, heard or not.
+    fn answer(self, result: Result<(), StoreError>) {
+        let _ = self.reply.send(result);
+    }
 }
 
 impl Writer {
@@ -50,51 +62,97 @@ struct Pen {
     data_version: Option<i64>,
 }
 
+/// The most books in one transaction.
+const TOGETHER_MAX: usize = 64;
+
+/// A book that was not written, and why.
+type Failed = (Write, Landing, StoreError);
+
 impl Pen {
     fn serve(mut self, incoming: &mpsc::Receiver<Write>) {
-        while let Ok(write) = incoming.recv() {
-            if self.take(write).is_break() {
+        while let Ok(first) = incoming.recv() {
+            let waiting = iter::from_fn(|| incoming.try_recv().ok());
+            if self.take(iter::once(first).chain(waiting).take(TOGETHER_MAX)).is_break() {
                 return; // what the disk holds is no longer certain; only a restart reads it anew
             }
         }
     }
 
-    fn take(&mut self, Write { book, generation, reply }: Write) -> ControlFlow<()> {
-        if generation != self.generation {
-            let _ = reply.send(Err(conflict("the batch before it was not written"))); // nobody may be listening
-            return Continue(());
+    /// Everything that waits, and what comes while it is written, shares one commit.
+    fn take(&mut self, writes: impl Iterator<Item = Write>) -> ControlFlow<()> {
+        let mut written = Vec::new();
+        let mut failed: Option<Failed> = None;
+        for write in writes {
+            if write.generation != self.generation {
+                write.answer(Err(conflict("the batch before it was not written")));
+                continue;
+            }
+            match self.write(&write) {
+                Ok(true) => written.push(write),
+                Ok(false) => {
+                    failed = Some((write, Landing::Foreign, conflict("another process has written")))
+                }
+                Err(error) => failed = Some((write, Landing::NotWritten, error)),
+            }
+            if failed.is_some() {
+                break;
+            }
         }
-        let (landing, result) = match self.write(&book) {
-            Ok(true) => (Landing::Durable, Ok(())),
-            Ok(false) => (Landing::Foreign, Err(conflict("another process has written"))),
-            Err(error) => (Landing::NotWritten, Err(error)),
-        };
-        if result.is_err() {
+        let committed = if failed.is_some() { self.commit_only(&written) } else { self.commit() };
+        self.tell(written, &committed, failed);
+        if matches!(committed, Err(StoreError::Unknown(_))) { Break(()) } else { Continue(()) }
+    }
+
+    /// The loader hears before the callers do.
+    fn tell(&mut self, written: Vec<Write>, committed: &Result<(), StoreError>, failed: Option<Failed>) {
+        if committed.is_err() || failed.is_some() {
             self.roll_back();
             self.generation += 1;
         }
-        let uncertain = matches!(result, Err(StoreError::Unknown(_)));
-        let _ = self.news.send((generation, landing)); // the loader may have ended; it hears before the caller does
-        let _ = reply.send(result); // durable or not, it is as the result says, heard or not
-        if uncertain { Break(()) } else { Continue(()) }
+        let landing = if committed.is_ok() { Landing::Durable } else { Landing::NotWritten };
+        for write in &written {
+            let _ = self.news.send((write.generation, landing)); // the loader may have ended
+        }
+        if let Some((write, landing, error)) = failed {
+            let _ = self.news.send((write.generation, landing)); // the loader may have ended
+            write.answer(Err(error));
+        }
+        written.into_iter().for_each(|write| write.answer(committed.clone()));
     }
 
-    /// False when the file is not as the book was decided on.
-    fn write(&mut self, book: &Book) -> Result<bool, StoreError> {
-        if book.is_unchanged() {
-            return self.is_ours().map_err(refused);
+    /// Into the open transaction, or a new one. False when the file is not as the book was decided on.
+    fn write(&mut self, Write { book, events, .. }: &Write) -> Result<bool, StoreError> {
+        if self.connection.is_autocommit() {
+            if book.is_unchanged() {
+                return self.is_ours().map_err(refused);
+            }
+            self.begin()?;
+            // From here to the end of the transaction nobody else can write.
+            if !self.is_ours().map_err(refused)? {
+                return Ok(false);
+            }
         }
+        save::save(&self.connection, book, events).map_err(refused)?;
+        Ok(true)
+    }
+
+    /// Without the book that failed: from the start, because it may have left half of itself.
+    fn commit_only(&mut self, written: &[Write]) -> Result<(), StoreError> {
+        self.roll_back();
+        for write in written {
+            if !self.write(write)? {
+                return Err(conflict("another process has written"));
+            }
+        }
+        self.commit()
+    }
+
+    fn begin(&self) -> Result<(), StoreError> {
         self.connection
             .prepare_cached("BEGIN IMMEDIATE")
             .and_then(|mut begin| begin.execute([]))
             .map_err(refused)?;
-        // From here to the end of the transaction nobody else can write.
-        if !self.is_ours().map_err(refused)? {
-            return Ok(false);
-        }
-        save::save(&self.connection, book).map_err(refused)?;
-        self.commit()?;
-        Ok(true)
+        Ok(())
     }
 
     /// Nobody else has written since the last look. The first look has nothing to compare with, and nothing was known
@@ -108,6 +166,9 @@ impl Pen {
 
     /// A full disk is noticed before the commit record is written; any other failure here may have come after it.
     fn commit(&self) -> Result<(), StoreError> {
+        if self.connection.is_autocommit() {
+            return Ok(()); // nobody changed anything
+        }
         let committed =
             self.connection.prepare_cached("COMMIT").and_then(|mut statement| statement.execute([]));
         match committed {
