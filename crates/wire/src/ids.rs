@@ -87,6 +87,11 @@ macro_rules! typed_id {
             pub fn text(self) -> IdText {
                 IdText::new($prefix, self.0)
             }
+
+            /// The 26 letters without the prefix.
+            pub fn letters(self) -> String {
+                self.text().as_str()[$prefix.len() + 1..].to_owned()
+            }
         }
 
         impl fmt::Display for $name {
@@ -148,6 +153,23 @@ typed_id!(
 typed_id!(
     /// An access token. It is in the token's own text, finds the record, and is no secret.
     TokenId, "tok", "a token"
+);
+
+typed_id!(
+    /// A session that brings one blob into the store.
+    UploadId, "upl", "an upload"
+);
+typed_id!(
+    /// Stored bytes. Sending the same bytes again after they were collected makes another one: it is a generation.
+    BlobId, "blob", "a blob"
+);
+typed_id!(
+    /// A version of a package.
+    VersionId, "ver", "a version"
+);
+typed_id!(
+    /// A run of the collector.
+    CollectionId, "gc", "a collection"
 );
 
 fn uuid_v7(now: Time, random: [u8; 10]) -> u128 {

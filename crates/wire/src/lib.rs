@@ -6,6 +6,7 @@
 //! Never: decides anything, reads the clock, makes a random number, prints a lease id or a token.
 
 pub mod api;
+pub mod digest;
 pub mod ids;
 pub mod runner;
 pub mod secret;
@@ -18,7 +19,10 @@ mod schema;
 mod whole;
 
 pub use decode::{BadMessage, decode};
-pub use ids::{ExecId, JobId, MessageId, RunId, RunnerId, TenantId, TokenId};
+pub use digest::Digest;
+pub use ids::{
+    BlobId, CollectionId, ExecId, JobId, MessageId, RunId, RunnerId, TenantId, TokenId, UploadId, VersionId,
+};
 pub use secret::{CancelToken, LeaseHash, LeaseId, LeaseKey};
 pub use time::Time;
 pub use token::{TokenHash, TokenKey, TokenSecret};

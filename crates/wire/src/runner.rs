@@ -148,6 +148,9 @@ pub struct JobSpec {
     /// What to check out before the first step; without it the job starts in an empty folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkout: Option<Checkout>,
+    /// What becomes of the artifacts when the job succeeds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub publish: Option<PublishSpec>,
     /// Whether the steps may use the network; left out, the runner's own setting decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<bool>,
@@ -170,6 +173,13 @@ pub struct Checkout {
 pub struct ArtifactSpec {
     pub r#type: String,
     pub path_glob: String,
+}
+
+/// A version of a package that the job's commit publishes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PublishSpec {
+    pub package: String,
+    pub version: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -309,7 +319,11 @@ pub struct Timings {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ArtifactRef {
     pub r#type: String,
+    /// `blob:` and a digest for what was uploaded to us; anything else is kept as it is and never followed.
     pub uri: String,
+    /// Where it was in the workspace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]

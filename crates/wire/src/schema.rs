@@ -4,7 +4,10 @@ use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaFormat, Type};
 use utoipa::openapi::{KnownFormat, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::ids::{ExecId, JobId, MessageId, RunId, RunnerId, TenantId, TokenId};
+use crate::digest::Digest;
+use crate::ids::{
+    BlobId, CollectionId, ExecId, JobId, MessageId, RunId, RunnerId, TenantId, TokenId, UploadId, VersionId,
+};
 use crate::runner::Decimal;
 use crate::secret::{CancelToken, LeaseId};
 use crate::time::Time;
@@ -37,6 +40,11 @@ leaf! {
     ExecId => id(ExecId::PREFIX);
     MessageId => id(MessageId::PREFIX);
     TokenId => id(TokenId::PREFIX);
+    UploadId => id(UploadId::PREFIX);
+    BlobId => id(BlobId::PREFIX);
+    VersionId => id(VersionId::PREFIX);
+    CollectionId => id(CollectionId::PREFIX);
+    Digest => text().pattern(Some("^sha256:[0-9a-f]{64}$"));
     RunnerId => text().pattern(Some("^[!-~]{1,128}$")).description(Some("The name a runner gives itself"));
     LeaseId => text().description(Some("A secret: whoever holds it may speak for the attempt"));
     CancelToken => text().description(Some("As secret as the lease id"));

@@ -3,6 +3,7 @@
 //! Fields are the contract's; more may be added, none may change its meaning. Unknown fields of a request pass. Never
 //! here: a lease id, a hash, a record of the store.
 
+mod artifacts;
 mod audit;
 mod jobs;
 mod list;
@@ -13,6 +14,11 @@ mod runs;
 mod tenants;
 mod tokens;
 
+pub use artifacts::{
+    CollectionView, CompleteUpload, CreateEntry, CreateVersion, DeliveryView, EntryView, PartTag, PartView,
+    PutWebhook, StartCollection, StartParts, StartUpload, Tombstone, UploadView, VersionSummary, VersionView,
+    WebhookView,
+};
 pub use audit::AuditEvent;
 pub use jobs::{
     AppliedEffect, AttemptView, CancelTaken, ExecutionView, JobView, LogInfo, RetryTaken, SubmitJob,

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use crate::ids::{JobId, RunId};
 use crate::object::{maybe_object, objects};
-use crate::runner::{ArtifactSpec, CacheSpec, Decimal};
+use crate::runner::{ArtifactSpec, CacheSpec, Decimal, PublishSpec};
 use crate::schema::{Label, Timeout};
 use crate::time::Time;
 use crate::whole::{maybe_whole, whole};
@@ -77,6 +77,9 @@ pub struct PlannedJob {
     pub artifacts: Vec<ArtifactSpec>,
     #[serde(default, deserialize_with = "objects")]
     pub caches: Vec<CacheSpec>,
+    /// A version that the job's commit publishes, made of its artifacts.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "maybe_object")]
+    pub publish: Option<PublishSpec>,
     /// Failure classes worth another attempt, such as `infra`, `timeout`, `flaky`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_on: Option<Vec<String>>,

@@ -1,6 +1,9 @@
 //! Ids: texts that name what they identify and sort by birth.
 
-use wire::{ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time, TokenId};
+use wire::{
+    BlobId, CollectionId, ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time, TokenId, UploadId,
+    VersionId,
+};
 
 const MOMENT: Time = Time::from_seconds(1_767_513_600);
 
@@ -21,6 +24,10 @@ macro_rules! check_each {
         $check!(ExecId, "exec", "an execution");
         $check!(MessageId, "msg", "a message");
         $check!(TokenId, "tok", "a token");
+        $check!(UploadId, "upl", "an upload");
+        $check!(BlobId, "blob", "a blob");
+        $check!(VersionId, "ver", "a version");
+        $check!(CollectionId, "gc", "a collection");
     };
 }
 

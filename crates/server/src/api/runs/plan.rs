@@ -33,6 +33,7 @@ fn plan_job(job: PlannedJob, checkout: Option<Checkout>) -> Result<PlanJob, Prob
         env: job.env,
         artifacts: job.artifacts,
         caches: job.caches,
+        publish: job.publish,
         checkout,
         network: job.network,
     };
