@@ -1,8 +1,10 @@
 //! What a command needs to see before it can be decided. A store answers all asks of a batch together.
 
-use wire::{ExecId, JobId, MessageId, RunId, TenantId, TokenId};
+use wire::{
+    BlobId, CollectionId, Digest, ExecId, JobId, MessageId, RunId, TenantId, TokenId, UploadId, VersionId,
+};
 
-use crate::records::{QueueId, RunnerKey};
+use crate::records::{QueueId, RunnerKey, VersionName};
 
 /// One question. The answer goes into the book; what does not exist is simply not there.
 ///
@@ -38,6 +40,20 @@ pub enum Ask {
     Token(TokenId),
     /// How far the log of an execution has come, without its bytes.
     Log(ExecId),
+    /// The upload, and [`Ask::Content`] for its tenant and digest.
+    Upload(UploadId),
+    /// The tenant's possession of these bytes with its blob, and the blob of this digest that is here, whoever brought it.
+    Content(TenantId, Digest),
+    Usage(TenantId),
+    /// The version with its entries and their blobs.
+    VersionName(VersionName),
+    Version(VersionId),
+    /// The blob, who possesses it, and their usage.
+    Blob(BlobId),
+    /// The artifacts of an execution with their blobs.
+    Bundle(ExecId),
+    Collector,
+    Collection(CollectionId),
 }
 
 /// The asks of a batch, each once; those for ready attempts of the same queues are added up.

@@ -7,11 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use wire::{ExecId, JobId, MessageId, RunId, TenantId, TokenId};
+use wire::{
+    BlobId, CollectionId, Digest, ExecId, JobId, MessageId, RunId, TenantId, TokenId, UploadId, VersionId,
+};
 
 use crate::records::{
-    Attempt, AttemptKey, Delivery, EffectRow, Execution, Job, Log, LogChunk, LogTrim, Queue, QueueId,
-    ReadyKey, Run, Runner, RunnerKey, Tenant, Token, Transition, Webhook, WebhookKey,
+    Attempt, AttemptKey, Blob, Bundle, Collection, Collector, Delivery, EffectRow, Execution, Job, Log,
+    LogChunk, LogTrim, Possession, PossessionKey, Queue, QueueId, ReadyKey, Run, Runner, RunnerKey, Tenant,
+    Token, Transition, Upload, Usage, Version, VersionName, Webhook, WebhookKey,
 };
 
 /// A record kept under a key.
@@ -133,6 +136,14 @@ pub struct Changes {
     pub webhooks: BTreeMap<WebhookKey, Webhook>,
     pub tokens: BTreeMap<TokenId, Token>,
     pub logs: BTreeMap<ExecId, Log>,
+    pub uploads: BTreeMap<UploadId, Upload>,
+    pub blobs: BTreeMap<BlobId, Blob>,
+    pub possessions: BTreeMap<PossessionKey, Possession>,
+    pub usages: BTreeMap<TenantId, Usage>,
+    pub versions: BTreeMap<VersionId, Version>,
+    pub bundles: BTreeMap<ExecId, Bundle>,
+    pub collections: BTreeMap<CollectionId, Collection>,
+    pub collector: BTreeMap<(), Collector>,
     pub appended: Appended,
 }
 
@@ -177,6 +188,14 @@ pub struct Book {
     pub webhooks: Shelf<Webhook>,
     pub tokens: Shelf<Token>,
     pub logs: Shelf<Log>,
+    pub uploads: Shelf<Upload>,
+    pub blobs: Shelf<Blob>,
+    pub possessions: Shelf<Possession>,
+    pub usages: Shelf<Usage>,
+    pub versions: Shelf<Version>,
+    pub bundles: Shelf<Bundle>,
+    pub collections: Shelf<Collection>,
+    pub collector: Shelf<Collector>,
     pub appended: Appended,
 
     pub tenant_names: BTreeMap<String, TenantId>,
@@ -192,6 +211,11 @@ pub struct Book {
     pub dependents: BTreeMap<JobId, Vec<JobId>>,
     /// Of runs that are run again: the names of jobs that succeeded.
     pub succeeded: BTreeMap<RunId, BTreeSet<String>>,
+    /// The blob that is here, by digest.
+    pub blobs_here: BTreeMap<Digest, BlobId>,
+    pub version_names: BTreeMap<VersionName, VersionId>,
+    /// Who possesses a blob.
+    pub possessors: BTreeMap<BlobId, BTreeSet<TenantId>>,
 }
 
 impl Book {
@@ -212,6 +236,19 @@ impl Book {
         for tenant in changes.tenants.values() {
             self.tenant_names.insert(tenant.name.clone(), tenant.id);
         }
+        for blob in changes.blobs.values() {
+            if blob.is_here() {
+                self.blobs_here.insert(blob.digest, blob.id);
+            } else if self.blobs_here.get(&blob.digest) == Some(&blob.id) {
+                self.blobs_here.remove(&blob.digest);
+            }
+        }
+        for possession in changes.possessions.values() {
+            self.possessors.entry(possession.blob).or_default().insert(possession.key.tenant);
+        }
+        for version in changes.versions.values() {
+            self.version_names.insert(version.name.clone(), version.id);
+        }
         self.specs.extend(changes.appended.specs.iter().cloned());
         self.plans.extend(changes.appended.plans.iter().cloned());
         put_all(self, changes.tenants);
@@ -225,6 +262,14 @@ impl Book {
         put_all(self, changes.webhooks);
         put_all(self, changes.tokens);
         put_all(self, changes.logs);
+        put_all(self, changes.uploads);
+        put_all(self, changes.blobs);
+        put_all(self, changes.possessions);
+        put_all(self, changes.usages);
+        put_all(self, changes.versions);
+        put_all(self, changes.bundles);
+        put_all(self, changes.collections);
+        put_all(self, changes.collector);
         self.appended.extend(changes.appended);
     }
 
@@ -242,6 +287,14 @@ impl Book {
             && self.webhooks.writes().next().is_none()
             && self.tokens.writes().next().is_none()
             && self.logs.writes().next().is_none()
+            && self.uploads.writes().next().is_none()
+            && self.blobs.writes().next().is_none()
+            && self.possessions.writes().next().is_none()
+            && self.usages.writes().next().is_none()
+            && self.versions.writes().next().is_none()
+            && self.bundles.writes().next().is_none()
+            && self.collections.writes().next().is_none()
+            && self.collector.writes().next().is_none()
     }
 }
 
@@ -277,4 +330,12 @@ kept! {
     Webhook, WebhookKey, webhooks, |it| it.key.clone();
     Token, TokenId, tokens, |it| it.id;
     Log, ExecId, logs, |it| it.execution;
+    Upload, UploadId, uploads, |it| it.id;
+    Blob, BlobId, blobs, |it| it.id;
+    Possession, PossessionKey, possessions, |it| it.key;
+    Usage, TenantId, usages, |it| it.tenant;
+    Version, VersionId, versions, |it| it.id;
+    Bundle, ExecId, bundles, |it| it.execution;
+    Collection, CollectionId, collections, |it| it.id;
+    Collector, (), collector, |_it| ();
 }

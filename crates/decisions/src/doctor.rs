@@ -8,7 +8,7 @@ use machines::{Description, Machine, attempt, execution, job, lease, run};
 
 use crate::records::event::CREATE;
 use crate::records::job::derived_state;
-use crate::records::{Attempt, Delivery, EffectRow, Event, Execution, Job, ReadyKey, Run};
+use crate::records::{Attempt, Blob, Delivery, EffectRow, Event, Execution, Job, ReadyKey, Run};
 
 /// A job with everything filed under it.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,6 +33,15 @@ pub struct RunFile {
     pub events: Vec<Event>,
     /// Messages about the run's end that are still on their way.
     pub reports_open: u32,
+}
+
+/// A blob with what holds it, counted anew.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BlobFile {
+    pub blob: Blob,
+    /// Entries of versions that are not purged, and artifacts of bundles that are not dropped.
+    pub refs: u64,
+    pub events: Vec<Event>,
 }
 
 /// One invariant that does not hold.

@@ -5,13 +5,15 @@
 
 use std::borrow::Cow;
 
-use machines::{Machine, delivery, execution, lease, run, tenant};
+use machines::{Machine, blob, delivery, execution, lease, run, tenant, upload, version};
 use wire::{JobId, RunId, Time};
 
 use crate::book::{Book, Changes, Kept};
 use crate::policy::Policy;
 use crate::records::event::CREATE;
-use crate::records::{Attempt, Delivery, Entity, Execution, QueueId, Run, Tenant, Transition};
+use crate::records::{
+    Attempt, Blob, Delivery, Entity, Execution, QueueId, Run, Tenant, Transition, Upload, Version,
+};
 
 /// A state that all may read and only [`Draft::advance`] may move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +54,10 @@ pub enum Hint {
     Deliver,
     /// More of the job's log can be read, or an execution of the job ended, so that no more of it comes.
     Logged(JobId),
+    /// An upload ended and left bytes behind.
+    Reap,
+    /// A collection waits to be worked on.
+    Collect,
 }
 
 pub struct Draft<'a> {
@@ -154,4 +160,7 @@ moves! {
     Execution, lease::State, lease, |it| Entity::Execution(it.id, it.job());
     Execution, execution::State, status, |it| Entity::Execution(it.id, it.job());
     Delivery, delivery::State, state, |it| Entity::Delivery(it.id);
+    Upload, upload::State, state, |it| Entity::Upload(it.id);
+    Version, version::State, state, |it| Entity::Version(it.id);
+    Blob, blob::State, state, |it| Entity::Blob(it.id);
 }

@@ -33,6 +33,15 @@ pub struct Policy {
     pub log_tail_bytes_max: u64,
     /// What one message may add.
     pub log_chunk_bytes_max: usize,
+    /// How long an upload may take.
+    pub upload_ttl: Duration,
+    /// How long bytes stay that somebody was told of and nothing refers to.
+    pub blob_grace: Duration,
+    pub upload_bytes_max: u64,
+    pub upload_parts_max: usize,
+    pub version_entries_max: usize,
+    /// A collector that says nothing for so long has ended.
+    pub collection_hold: Duration,
 }
 
 impl Default for Policy {
@@ -60,6 +69,12 @@ impl Default for Policy {
             log_head_bytes_max: 4 * 1024 * 1024,
             log_tail_bytes_max: 4 * 1024 * 1024,
             log_chunk_bytes_max: wire::runner::LOG_CHUNK_BYTES_MAX,
+            upload_ttl: Duration::from_secs(24 * 3600),
+            blob_grace: Duration::from_secs(3600),
+            upload_bytes_max: 1 << 40,
+            upload_parts_max: 10_000,
+            version_entries_max: 10_000,
+            collection_hold: Duration::from_secs(60),
         }
     }
 }

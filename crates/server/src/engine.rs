@@ -267,7 +267,9 @@ impl<S: Store> Shell<S> {
         let command = match hint {
             Hint::Sweep(run) => SweepRun { run }.into(),
             Hint::Release(job) => ReleaseDependents { job }.into(),
-            Hint::Ready(_) | Hint::Plan(_) | Hint::Deliver | Hint::Logged(_) => return,
+            Hint::Ready(_) | Hint::Plan(_) | Hint::Deliver | Hint::Logged(_) | Hint::Reap | Hint::Collect => {
+                return;
+            }
         };
         let _ = self.perform.handle_command(command, None);
     }

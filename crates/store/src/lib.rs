@@ -19,12 +19,16 @@ mod sqlite;
 use std::future::Future;
 use std::sync::Arc;
 
-use decisions::doctor::{JobFile, RunFile};
+use decisions::doctor::{BlobFile, JobFile, RunFile};
 use decisions::records::{
-    Delivery, Event, Execution, Job, Log, LogChunk, Queue, QueueId, Run, Runner, Tenant, Token,
+    Blob, Bundle, Collection, Collector, Delivery, Event, Execution, Job, Log, LogChunk, Queue, QueueId, Run,
+    Runner, Tenant, Token, Upload, Usage, Version, VersionName,
 };
 use decisions::{Ask, Book};
-use wire::{ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time, TokenId};
+use wire::{
+    BlobId, CollectionId, Digest, ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time, TokenId,
+    UploadId, VersionId,
+};
 
 pub use error::{OpenError, StoreError};
 pub use memory::{Fault, Memory};
@@ -59,6 +63,19 @@ impl Due {
     pub fn is_empty(&self) -> bool {
         *self == Due::default()
     }
+}
+
+/// Uploads, versions and bundles that want attention, each kind the earliest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ArtifactsDue {
+    /// Open, and past their time.
+    pub uploads: Vec<UploadId>,
+    /// Ended, with bytes left behind.
+    pub litter: Vec<Upload>,
+    /// Tombstoned, and their retention is over.
+    pub versions: Vec<VersionId>,
+    /// Artifacts of jobs that are kept no longer.
+    pub bundles: Vec<ExecId>,
 }
 
 /// How the audit log stands: rows are numbered from 1 without gaps, in commit order.
@@ -235,6 +252,63 @@ pub trait Store: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Vec<LogChunk>, StoreError>> + Send;
 
     fn log_bounds(&self) -> impl Future<Output = Result<LogBounds, StoreError>> + Send;
+
+    fn upload(&self, id: UploadId) -> impl Future<Output = Result<Option<Upload>, StoreError>> + Send;
+
+    fn blob(&self, id: BlobId) -> impl Future<Output = Result<Option<Blob>, StoreError>> + Send;
+
+    /// The bytes of this digest, if the tenant possesses them and they are here.
+    fn blob_of(
+        &self,
+        tenant: TenantId,
+        digest: Digest,
+    ) -> impl Future<Output = Result<Option<Blob>, StoreError>> + Send;
+
+    fn usage(&self, tenant: TenantId) -> impl Future<Output = Result<Usage, StoreError>> + Send;
+
+    fn version(&self, name: &VersionName)
+    -> impl Future<Output = Result<Option<Version>, StoreError>> + Send;
+
+    /// Pages through a tenant's versions, or those of one package, in id order.
+    fn versions_of(
+        &self,
+        tenant: TenantId,
+        package: Option<&str>,
+        after: Option<VersionId>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<Version>, StoreError>> + Send;
+
+    /// What the execution that committed the job made visible.
+    fn bundle_of(&self, job: JobId) -> impl Future<Output = Result<Option<Bundle>, StoreError>> + Send;
+
+    fn collection(
+        &self,
+        id: CollectionId,
+    ) -> impl Future<Output = Result<Option<Collection>, StoreError>> + Send;
+
+    fn collector(&self) -> impl Future<Output = Result<Collector, StoreError>> + Send;
+
+    /// Pages through the blobs that nothing refers to and whose bytes are not gone, in id order. Costs a step per such
+    /// blob, however many others there are.
+    fn blobs_unreferenced(
+        &self,
+        after: Option<BlobId>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<Blob>, StoreError>> + Send;
+
+    /// What of artifacts is due at `now`.
+    fn artifacts_due(
+        &self,
+        now: Time,
+        limit: usize,
+    ) -> impl Future<Output = Result<ArtifactsDue, StoreError>> + Send;
+
+    /// Pages through all blobs in id order, each with its references counted anew, for the doctor.
+    fn blob_files_after(
+        &self,
+        after: Option<BlobId>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<BlobFile>, StoreError>> + Send;
 
     /// What the storage engine itself finds wrong, in words; empty when sound.
     fn integrity(&self) -> impl Future<Output = Result<Vec<String>, StoreError>> + Send;

@@ -5,7 +5,7 @@ use std::fmt;
 
 use machines::Owner;
 use wire::ids::IdText;
-use wire::{ExecId, JobId, MessageId, RunId, TenantId, Time};
+use wire::{BlobId, ExecId, JobId, MessageId, RunId, TenantId, Time, UploadId, VersionId};
 
 use crate::records::attempt::AttemptKey;
 
@@ -17,6 +17,9 @@ pub enum Entity {
     Attempt(AttemptKey),
     Execution(ExecId, JobId),
     Delivery(MessageId),
+    Upload(UploadId),
+    Version(VersionId),
+    Blob(BlobId),
 }
 
 impl Entity {
@@ -27,6 +30,9 @@ impl Entity {
             Entity::Tenant(id) => id.text(),
             Entity::Run(id) => id.text(),
             Entity::Delivery(id) => id.text(),
+            Entity::Upload(id) => id.text(),
+            Entity::Version(id) => id.text(),
+            Entity::Blob(id) => id.text(),
         }
     }
 }
@@ -39,6 +45,9 @@ impl fmt::Display for Entity {
             Entity::Attempt(key) => key.fmt(f),
             Entity::Execution(id, _) => id.fmt(f),
             Entity::Delivery(id) => id.fmt(f),
+            Entity::Upload(id) => id.fmt(f),
+            Entity::Version(id) => id.fmt(f),
+            Entity::Blob(id) => id.fmt(f),
         }
     }
 }

@@ -4,6 +4,8 @@
 //! `Draft::advance`.
 
 pub mod attempt;
+pub mod blob;
+pub mod collection;
 pub mod delivery;
 pub mod event;
 pub mod execution;
@@ -15,8 +17,12 @@ pub mod run;
 pub mod runner;
 pub mod tenant;
 pub mod token;
+pub mod upload;
+pub mod version;
 
 pub use attempt::{Attempt, AttemptKey, ReadyKey};
+pub use blob::{Blob, Possession, PossessionKey, Usage};
+pub use collection::{Collection, Collector, Progress};
 pub use delivery::{Delivery, Webhook, WebhookKey};
 pub use event::{Entity, Event, Transition};
 pub use execution::{EffectRow, Execution, Outcome};
@@ -28,3 +34,5 @@ pub use run::{Run, Sweep};
 pub use runner::{Runner, RunnerKey};
 pub use tenant::Tenant;
 pub use token::{Token, TokenKind};
+pub use upload::{Measured, Upload};
+pub use version::{Artifact, Bundle, Entry, Version, VersionName};

@@ -114,7 +114,13 @@ impl<S: Store> Dispatch<S> {
             match hint {
                 Ok(Ok(Hint::Ready(queue))) => self.came(queue).await,
                 Ok(Ok(
-                    Hint::Plan(_) | Hint::Sweep(_) | Hint::Release(_) | Hint::Deliver | Hint::Logged(_),
+                    Hint::Plan(_)
+                    | Hint::Sweep(_)
+                    | Hint::Release(_)
+                    | Hint::Deliver
+                    | Hint::Logged(_)
+                    | Hint::Reap
+                    | Hint::Collect,
                 )) => {}
                 Ok(Err(RecvError::Lagged(_))) | Err(_) => self.look().await,
                 Ok(Err(RecvError::Closed)) => return,
