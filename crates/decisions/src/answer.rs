@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use wire::{ExecId, JobId, LeaseId, RunId, TenantId, Time};
 
-use crate::records::Delivery;
+use crate::records::{Blob, Collection, Delivery, Upload, Version};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
@@ -65,6 +65,27 @@ pub enum Answer {
     /// `None`: it was not there to be claimed.
     Claimed(Option<Box<Delivery>>),
     WebhookPut,
+    UploadIs(Box<Upload>),
+    /// What came is not what was announced: `digest` or `length`. The upload is over.
+    UploadMismatched {
+        field: &'static str,
+    },
+    /// `existing`: it was so before.
+    VersionIs {
+        version: Box<Version>,
+        existing: bool,
+    },
+    /// The policy holds the version back; that is kept.
+    Quarantined {
+        reason: String,
+    },
+    /// `existing`: it ran before.
+    CollectionIs {
+        collection: Box<Collection>,
+        existing: bool,
+    },
+    /// Their bytes may be deleted now.
+    BlobsClaimed(Vec<Blob>),
     /// For commands that nobody waits for: whether anything moved.
     Settled {
         moved: bool,

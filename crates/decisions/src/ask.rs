@@ -52,6 +52,7 @@ pub enum Ask {
     Blob(BlobId),
     /// The artifacts of an execution with their blobs.
     Bundle(ExecId),
+    /// With the collection that runs.
     Collector,
     Collection(CollectionId),
 }

@@ -234,6 +234,24 @@ fn job_states(file: &JobFile) -> BTreeMap<(&'static str, String), &'static str> 
     states
 }
 
+/// A blob's counter is its references, its state is what the log says, and nothing was claimed that something holds.
+pub fn check_blob(file: &BlobFile) -> Vec<Finding> {
+    let blob = &file.blob;
+    let mut findings = Findings { entity: blob.id.to_string(), found: Vec::new() };
+    if blob.refs != file.refs {
+        findings.add("A1", format!("it counts {} references, {} are there", blob.refs, file.refs));
+    }
+    if !blob.is_here() && file.refs > 0 {
+        findings.add("A3", format!("it was claimed, and {} references hold it", file.refs));
+    }
+    if blob.claimed_by.is_some() && blob.unmarked_by.is_none() {
+        findings.add("A2", "it was claimed by a collection that had not looked at it".into());
+    }
+    let states = BTreeMap::from([(("blob", blob.id.to_string()), blob.state.get().as_str())]);
+    check_log(&states, &file.events, &mut findings);
+    findings.found
+}
+
 /// Replays the log: every step must be a row of its table, and the last one must lead to what is stored.
 fn check_log(
     states: &BTreeMap<(&'static str, String), &'static str>,

@@ -10,7 +10,9 @@
 
 pub mod answer;
 pub mod ask;
+pub mod blobs;
 pub mod book;
+pub mod collections;
 pub mod deliveries;
 pub mod doctor;
 pub mod draft;
@@ -24,6 +26,8 @@ pub mod refusal;
 pub mod runs;
 pub mod tenants;
 pub mod tokens;
+pub mod uploads;
+pub mod versions;
 
 use wire::Time;
 
@@ -101,6 +105,32 @@ commands! {
     /// A claim may have run out.
     DeliveryDue(deliveries::DeliveryDue),
     RedriveDelivery(deliveries::RedriveDelivery),
+    StartUpload(uploads::StartUpload),
+    StartParts(uploads::StartParts),
+    /// All parts are here.
+    CompleteParts(uploads::CompleteParts),
+    /// The one stream has ended.
+    ContentReceived(uploads::ContentReceived),
+    CommitUpload(uploads::CommitUpload),
+    AbortUpload(uploads::AbortUpload),
+    /// An upload's time may be over.
+    UploadDue(uploads::UploadDue),
+    /// What an upload left behind is gone.
+    UploadReaped(uploads::UploadReaped),
+    CreateVersion(versions::CreateVersion),
+    PublishVersion(versions::PublishVersion),
+    TombstoneVersion(versions::TombstoneVersion),
+    RestoreVersion(versions::RestoreVersion),
+    /// A withdrawn version's retention may be over.
+    VersionDue(versions::VersionDue),
+    /// A job's artifacts may be kept no longer.
+    BundleDue(versions::BundleDue),
+    StartCollection(collections::StartCollection),
+    TakeOverCollection(collections::TakeOverCollection),
+    MarkBlobs(collections::MarkBlobs),
+    ClaimBlobs(collections::ClaimBlobs),
+    BlobsSwept(collections::BlobsSwept),
+    FinishCollection(collections::FinishCollection),
 }
 
 impl Command {

@@ -1,5 +1,6 @@
 //! Refusals: the control plane said no. Expected, part of the API, each with one stable code and a next step.
 
+use wire::Digest;
 use wire::runner::StaleReason;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -56,6 +57,36 @@ pub enum Refusal {
     DeliveryNotDead { state: &'static str },
     #[error("the claim on this delivery has run out: drop the result")]
     ClaimLost,
+    #[error("no such upload: check the id")]
+    UploadNotFound,
+    #[error("the upload is over ({state}): start a new one")]
+    UploadEnded { state: &'static str },
+    #[error("the upload is {state}: send its content first")]
+    UploadNotReady { state: &'static str },
+    #[error("the upload goes in other parts, or in one stream: go on the way it began, or start a new one")]
+    UploadInParts,
+    #[error("part {number} is missing: send it, then complete again")]
+    PartsMissing { number: u32 },
+    #[error("{used} of {quota} bytes are used: withdraw something, or ask for more")]
+    QuotaExceeded { used: u64, quota: u64 },
+    #[error("the tenant does not have {digest}: upload it first")]
+    BlobMissing { digest: Digest },
+    #[error("no such version: check package and version")]
+    VersionNotFound,
+    #[error("the version is published and cannot change: choose another version")]
+    Immutable,
+    #[error("the version is a draft: publish it first")]
+    VersionNotPublished,
+    #[error("the version is withdrawn: restore it instead")]
+    VersionTombstoned,
+    #[error("the version's retention is over: publish another version")]
+    RetentionOver,
+    #[error("no such collection: check the id")]
+    CollectionNotFound,
+    #[error("another one works on the collection, or it is over: leave it")]
+    CollectionLost,
+    #[error("the collection has not completed its mark: nothing may be claimed")]
+    MarkNotComplete,
 }
 
 impl Refusal {
@@ -88,6 +119,21 @@ impl Refusal {
             Refusal::InvalidInput { .. } => "invalid_input",
             Refusal::DeliveryNotDead { .. } => "delivery_not_dead",
             Refusal::ClaimLost => "claim_lost",
+            Refusal::UploadNotFound => "upload_not_found",
+            Refusal::UploadEnded { .. } => "upload_ended",
+            Refusal::UploadNotReady { .. } => "upload_not_ready",
+            Refusal::UploadInParts => "upload_in_parts",
+            Refusal::PartsMissing { .. } => "parts_missing",
+            Refusal::QuotaExceeded { .. } => "quota_exceeded",
+            Refusal::BlobMissing { .. } => "blob_missing",
+            Refusal::VersionNotFound => "version_not_found",
+            Refusal::Immutable => "immutable",
+            Refusal::VersionNotPublished => "version_not_published",
+            Refusal::VersionTombstoned => "version_tombstoned",
+            Refusal::RetentionOver => "retention_over",
+            Refusal::CollectionNotFound => "collection_not_found",
+            Refusal::CollectionLost => "collection_lost",
+            Refusal::MarkNotComplete => "mark_not_complete",
         }
     }
 }

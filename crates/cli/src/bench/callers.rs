@@ -102,6 +102,7 @@ impl<S: Store> Caller<S> {
             exit_code: 0,
             summary: "All tests passed.".into(),
             artifacts: String::new(),
+            stored: None,
         };
         match self.engine.perform(complete).await? {
             Answer::Completed { accepted: true } => Ok(()),

@@ -90,6 +90,7 @@ fn finished_job(file: &Path) -> (JobId, ExecId) {
             exit_code: 0,
             summary: String::new(),
             artifacts: String::new(),
+            stored: None,
         };
         assert_eq!(engine.perform(complete).await.unwrap(), Answer::Completed { accepted: true });
         engine.stop().await;

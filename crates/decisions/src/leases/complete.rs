@@ -5,11 +5,12 @@ use machines::{attempt, execution, lease};
 use wire::runner::CompleteStatus;
 use wire::{LeaseKey, RunnerId};
 
-use crate::failures::classify;
+use crate::failures::{FailureClass, Verdict, classify};
 use crate::jobs::attempt_over;
 use crate::leases::ended::put_ended;
 use crate::leases::fence::{execution_of, family_of, require_active};
 use crate::leases::recovery::{finish_committed, walk_to_uploading};
+use crate::leases::stored::Stored;
 use crate::policy::{TEXT_BYTES_MAX, shortened};
 use crate::records::{Attempt, Execution, Job, Outcome};
 use crate::{Answer, Ask, Decide, Draft, Refusal};
@@ -23,11 +24,14 @@ pub struct Complete {
     pub summary: String,
     /// References, as JSON.
     pub artifacts: String,
+    /// Those of them that are in our own store.
+    pub stored: Option<Box<Stored>>,
 }
 
 impl Decide for Complete {
     fn asks(&self, asks: &mut Vec<Ask>) {
         asks.push(Ask::Execution(self.lease.execution));
+        self.stored.iter().for_each(|stored| stored.asks(asks));
     }
 
     fn decide(&self, draft: &mut Draft<'_>) -> Result<Answer, Refusal> {
@@ -47,6 +51,7 @@ impl Decide for Complete {
                 CompleteStatus::Succeeded => "Complete",
                 CompleteStatus::Failed => "Complete FAILED, but the effect had happened",
             };
+            self.keep_stored(draft, &execution)?;
             finish_committed(draft, execution, family.attempt, lease::Event::Complete, note);
             return Ok(Answer::Completed { accepted: true });
         }
@@ -56,21 +61,42 @@ impl Decide for Complete {
             acknowledge_cancel(draft, execution, family.attempt, by_run);
             return Ok(Answer::Completed { accepted: false });
         }
+        if self.status == CompleteStatus::Succeeded
+            && let Some(problem) = self.stored.as_ref().and_then(|stored| stored.conflict(draft))
+        {
+            let verdict = Verdict { class: FailureClass::Failure, because: problem };
+            self.fail(draft, execution, family.attempt, verdict);
+            return Ok(Answer::Completed { accepted: true });
+        }
         match self.status {
             CompleteStatus::Succeeded => {
+                self.keep_stored(draft, &execution)?;
                 draft.advance(&mut execution, execution::Event::Commit, "Complete");
                 finish_committed(draft, execution, family.attempt, lease::Event::Complete, "Complete");
             }
-            CompleteStatus::Failed => self.fail(draft, execution, family.attempt),
+            CompleteStatus::Failed => {
+                let verdict = classify(self.exit_code, &self.summary);
+                self.fail(draft, execution, family.attempt, verdict);
+            }
         }
         Ok(Answer::Completed { accepted: true })
     }
 }
 
 impl Complete {
-    fn fail(&self, draft: &mut Draft<'_>, mut execution: Execution, mut attempt: Attempt) {
+    fn keep_stored(&self, draft: &mut Draft<'_>, execution: &Execution) -> Result<(), Refusal> {
+        let Some(stored) = &self.stored else { return Ok(()) };
+        if draft.copy::<Job>(&execution.job()).tenant != stored.tenant {
+            return Err(Refusal::TenantNotFound);
+        }
+        stored.keep(draft, execution)
+    }
+
+    fn fail(&self, draft: &mut Draft<'_>, mut execution: Execution, mut attempt: Attempt, verdict: Verdict) {
+        if let Some(stored) = &self.stored {
+            stored.keep_tests(draft, &execution);
+        }
         let effect_once = draft.get::<Job>(&attempt.key.job).is_some_and(|job| job.effect_once);
-        let verdict = classify(self.exit_code, &self.summary);
         let verdict = if effect_once { verdict.of_effect_once() } else { verdict };
         draft.advance(&mut execution, lease::Event::Complete, "Complete");
         draft.advance(&mut execution, execution::Event::Abort, "Complete");

@@ -14,6 +14,7 @@ mod heartbeat;
 mod job_timeout;
 mod lease;
 mod recovery;
+mod stored;
 
 pub use ack::Ack;
 pub use cancel_ack::CancelAck;
@@ -25,3 +26,4 @@ pub use fence::{granted_under, require_active, stale};
 pub use heartbeat::Heartbeat;
 pub use lease::{Lease, Wanted};
 pub use recovery::finish_committed;
+pub use stored::{Publish, Stored, StoredArtifact};

@@ -1,5 +1,7 @@
 //! Tenant: who everything belongs to.
 
+use std::time::Duration;
+
 use machines::tenant;
 use sha2::{Digest, Sha256};
 use wire::{TenantId, Time};
@@ -25,6 +27,21 @@ pub struct Tenant {
 }
 
 impl Tenant {
+    /// The most bytes it may have in the store.
+    pub fn quota_bytes(&self) -> Option<u64> {
+        self.config()?.get("quota")?.get("storage_bytes")?.as_u64()
+    }
+
+    /// How long the artifacts of its jobs are kept.
+    pub fn retention(&self) -> Option<Duration> {
+        let seconds = self.config()?.get("retention_seconds")?.as_f64()?;
+        Duration::try_from_secs_f64(seconds).ok()
+    }
+
+    fn config(&self) -> Option<serde_json::Value> {
+        serde_json::from_str(&self.desired_config).ok()
+    }
+
     /// SHA-256 of the configuration, in hexadecimal: the same configuration, the same hash.
     pub fn config_hash(&self) -> String {
         use std::fmt::Write;

@@ -1,5 +1,7 @@
 //! Create a tenant under a name that nobody has.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 use wire::TenantId;
 
@@ -28,12 +30,41 @@ impl Decide for CreateTenant {
         if draft.book().tenant_names.contains_key(&self.name) {
             return Err(Refusal::TenantExists);
         }
-        let config: Option<Value> = serde_json::from_str(&self.desired_config).ok();
-        if config != Some(Value::Object(serde_json::Map::new())) {
-            let problem = "provisioning is not available yet: leave it out, or send {}".into();
-            return Err(Refusal::InvalidInput { field: "desired_config", problem });
-        }
-        make_ready(draft, self.id, &self.name)?;
+        let config = self.config()?;
+        make_ready(draft, self.id, &self.name, config)?;
         Ok(Answer::TenantCreated { tenant: self.id, existing: false })
     }
+}
+
+impl CreateTenant {
+    /// What needs nothing provisioned: bounds. As canonical JSON.
+    fn config(&self) -> Result<String, Refusal> {
+        let refuse =
+            |problem: &str| Refusal::InvalidInput { field: "desired_config", problem: problem.into() };
+        let config: BTreeMap<String, Value> =
+            serde_json::from_str(&self.desired_config).map_err(|_| refuse("an object"))?;
+        for (key, value) in &config {
+            let sound = match key.as_str() {
+                "quota" => is_quota(value),
+                "retention_seconds" => value.as_f64().is_some_and(|seconds| seconds > 0.0 && seconds <= 1e11),
+                _ => {
+                    return Err(refuse(
+                        "provisioning is not available yet: only `quota` and `retention_seconds` are",
+                    ));
+                }
+            };
+            if !sound {
+                return Err(refuse(&format!("`{key}` is not sound")));
+            }
+        }
+        Ok(serde_json::to_string(&config).expect("what was JSON is JSON"))
+    }
+}
+
+fn is_quota(value: &Value) -> bool {
+    let Some(quota) = value.as_object() else { return false };
+    quota.iter().all(|(key, bound)| {
+        matches!(key.as_str(), "storage_bytes" | "runs_active")
+            && bound.as_u64().is_some_and(|bound| bound <= 1 << 60)
+    })
 }

@@ -25,13 +25,18 @@ impl Decide for EnsureTenant {
         if let Some(id) = draft.book().tenant_names.get(&self.name) {
             return Ok(Answer::TenantReady(*id));
         }
-        make_ready(draft, self.id, &self.name)?;
+        make_ready(draft, self.id, &self.name, CONFIG_EMPTY.into())?;
         Ok(Answer::TenantReady(self.id))
     }
 }
 
 /// A new tenant that wants nothing provisioned is ready at once.
-pub fn make_ready(draft: &mut Draft<'_>, id: TenantId, name: &str) -> Result<(), Refusal> {
+pub fn make_ready(
+    draft: &mut Draft<'_>,
+    id: TenantId,
+    name: &str,
+    desired_config: String,
+) -> Result<(), Refusal> {
     let label = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     if !(1..=NAME_LENGTH_MAX).contains(&name.len()) || !name.bytes().all(label) {
         let problem = format!("a tenant's name has 1 to {NAME_LENGTH_MAX} of the characters a-z, 0-9 and -");
@@ -42,7 +47,7 @@ pub fn make_ready(draft: &mut Draft<'_>, id: TenantId, name: &str) -> Result<(),
         name: name.into(),
         state: Stated::initial(),
         status_message: String::new(),
-        desired_config: CONFIG_EMPTY.into(),
+        desired_config,
         version: 1,
         created_at: draft.now,
         updated_at: draft.now,

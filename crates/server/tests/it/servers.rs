@@ -152,7 +152,15 @@ async fn leased(engine: &Engine<Postgres>, runner: &str, wanted: Wanted) -> Opti
     let (summary, artifacts) = (String::new(), "[]".to_owned());
     Some((
         job,
-        Complete { lease: key, runner, status: CompleteStatus::Succeeded, exit_code: 0, summary, artifacts },
+        Complete {
+            lease: key,
+            runner,
+            status: CompleteStatus::Succeeded,
+            exit_code: 0,
+            summary,
+            artifacts,
+            stored: None,
+        },
     ))
 }
 

@@ -120,6 +120,7 @@ async fn complete<S: Store>(
         exit_code: said.exit_code,
         summary: said.summary,
         artifacts: as_json(&said.artifacts),
+        stored: None,
     };
     let answer = api.engine.perform(command).await.map_err(No::to(&said.lease_id))?;
     let Answer::Completed { accepted } = answer else { return Err(No::mistake()) };

@@ -126,6 +126,7 @@ pub fn complete(lease: &leases::Lease) -> leases::Complete {
         exit_code: 0,
         summary: String::new(),
         artifacts: String::new(),
+        stored: None,
     }
 }
 
