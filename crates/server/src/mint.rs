@@ -1,6 +1,9 @@
 //! The one place that makes randomness: ids, lease secrets, tokens, jitter. All of it comes from the operating system.
 
-use wire::{ExecId, JobId, LeaseId, RunId, TenantId, Time, TokenId, TokenSecret};
+use wire::{
+    BlobId, CollectionId, ExecId, JobId, LeaseId, RunId, TenantId, Time, TokenId, TokenSecret, UploadId,
+    VersionId,
+};
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Mint;
@@ -34,6 +37,27 @@ impl Mint {
     /// 256 bits: whoever holds it may do what the token allows.
     pub fn token_secret(self, id: TokenId) -> TokenSecret {
         TokenSecret::minted(id, random())
+    }
+
+    pub fn upload(self, now: Time) -> UploadId {
+        UploadId::minted(now, random())
+    }
+
+    pub fn blob(self, now: Time) -> BlobId {
+        BlobId::minted(now, random())
+    }
+
+    pub fn version(self, now: Time) -> VersionId {
+        VersionId::minted(now, random())
+    }
+
+    pub fn collection(self, now: Time) -> CollectionId {
+        CollectionId::minted(now, random())
+    }
+
+    /// Who works on a collection. It fits a database's signed number.
+    pub fn holder(self) -> u64 {
+        u64::from_be_bytes(random()) >> 1
     }
 
     /// Between 0 and 1.
