@@ -90,8 +90,11 @@ fn planted_mistakes_are_found() {
                 world.delete_bytes(blob.id);
             }
         }),
-        ("claims without a mark", |world| {
-            world.collections.iter_mut().for_each(|it| it.mark_completed_at = None);
+        ("claims before the mark is complete", |world| {
+            let Some(running) = world.collector.as_ref().and_then(|it| it.running) else { return };
+            for blob in world.blobs.values_mut().filter(|blob| blob.refs == 0) {
+                (blob.unmarked_by, blob.claimed_by) = (Some(running), Some(running));
+            }
         }),
         ("a claim that is taken back", |world| world.blobs.values_mut().for_each(|it| it.claimed_by = None)),
         ("litter that nobody notes", |world| world.uploads.values_mut().for_each(|it| it.litter = false)),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use decisions::book::Kept;
-use decisions::records::{Blob, Collection, Collector, Possession, Tenant, Upload, Usage, Version, Webhook};
+use decisions::records::{Blob, Collection, Collector, Possession, Tenant, Upload, Usage, Version};
 use decisions::tenants::EnsureTenant;
 use decisions::{Answer, Book, Command, Policy, Refusal, decide};
 use wire::{BlobId, Digest, TenantId, Time, UploadId};
