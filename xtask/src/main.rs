@@ -81,6 +81,7 @@ impl Request {
             ("bench", [], []) => Ok(Request::Bench(bench::Part::ALL)),
             ("bench", ["kernel"], []) => Ok(Request::Bench(&[bench::Part::Kernel])),
             ("bench", ["protocol"], []) => Ok(Request::Bench(&[bench::Part::Protocol])),
+            ("bench", ["artifacts"], []) => Ok(Request::Bench(&[bench::Part::Artifacts])),
             ("tidy", [], []) => Ok(Request::Tidy),
             ("golden", [], []) => Ok(Request::Golden(golden::Mode::Write)),
             ("golden", ["--check"], []) => Ok(Request::Golden(golden::Mode::Compare)),

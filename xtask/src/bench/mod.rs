@@ -2,6 +2,7 @@
 //!
 //! Ratios, not seconds: we and the peer take turns, and what each came to in those turns is compared.
 
+mod artifacts;
 mod kernel;
 mod protocol;
 
@@ -20,10 +21,12 @@ pub enum Part {
     Kernel,
     /// Server and runners, beside Buildbot.
     Protocol,
+    /// Bytes in and out, beside docker-registry.
+    Artifacts,
 }
 
 impl Part {
-    pub const ALL: &[Part] = &[Part::Kernel, Part::Protocol];
+    pub const ALL: &[Part] = &[Part::Kernel, Part::Protocol, Part::Artifacts];
 }
 
 pub fn run(parts: &[Part]) -> Result<u8> {
@@ -37,6 +40,7 @@ pub fn run(parts: &[Part]) -> Result<u8> {
         let code = match part {
             Part::Kernel => kernel::run(&root, &deltaci)?,
             Part::Protocol => protocol::run(&root, &deltaci)?,
+            Part::Artifacts => artifacts::run(&root, &deltaci)?,
         };
         if code != 0 {
             return Ok(code);

@@ -2,6 +2,7 @@
 //!
 //! The only place outside the server's clock that reads time: a stopwatch, never a deadline.
 
+mod artifacts;
 mod callers;
 mod echo;
 mod kernel;
@@ -20,6 +21,8 @@ pub enum Bench {
     Kernel(kernel::Args),
     /// The same over HTTP beside an echo, submit to lease beside an fsync, trivial jobs with real runners
     Protocol(protocol::Args),
+    /// Bytes pushed and pulled over HTTP, beside the disk and SHA-256, and beside a registry
+    Artifacts(artifacts::Args),
     /// What the protocol is measured against
     #[command(hide = true)]
     Echo,
@@ -29,6 +32,7 @@ pub fn run(bench: &Bench, json: bool) -> Result<ExitCode> {
     match bench {
         Bench::Kernel(args) => kernel::run(args, json),
         Bench::Protocol(args) => protocol::run(args, json),
+        Bench::Artifacts(args) => artifacts::run(args, json),
         Bench::Echo => echo::run(),
     }
 }

@@ -6,7 +6,7 @@ mod http;
 mod jobs;
 mod messages;
 mod pickup;
-mod processes;
+pub mod processes;
 mod report;
 mod throughput;
 
