@@ -41,6 +41,9 @@ impl S3 {
         variables: impl IntoIterator<Item = (String, String)>,
     ) -> Result<S3, BlobsOpenError> {
         let (bucket, prefix) = address.split_once('/').unwrap_or((address, ""));
+        if bucket.is_empty() {
+            return Err(BlobsOpenError::Address(format!("s3://{address} names no bucket")));
+        }
         let mut builder = AmazonS3Builder::new();
         for (name, value) in variables.into_iter().filter(|(name, _)| name.starts_with("AWS_")) {
             if let Ok(setting) = name.to_ascii_lowercase().parse() {
