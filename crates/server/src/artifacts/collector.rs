@@ -151,18 +151,24 @@ impl<S: Store> Collector<S> {
 
     /// One that cannot be deleted does not keep the others.
     async fn delete(&self, claimed: &[Blob]) -> Vec<BlobId> {
-        let deletions = stream::iter(claimed).map(async |blob| {
-            let key = BlobKey::new(&blob.digest, blob.id);
-            match self.blobs.delete(&key).await {
-                Ok(()) => Some(blob.id),
+        let keys: Vec<(BlobId, BlobKey)> =
+            claimed.iter().map(|blob| (blob.id, BlobKey::new(&blob.digest, blob.id))).collect();
+        let deletions = stream::iter(keys).map(|(id, key)| {
+            let blobs = self.blobs.clone();
+            async move { (id, blobs.delete(&key).await) }
+        });
+        let mut deletions = deletions.buffer_unordered(DELETING_MAX);
+        let mut gone = Vec::new();
+        while let Some((id, deleted)) = deletions.next().await {
+            match deleted {
+                Ok(()) => gone.push(id),
                 Err(error) => {
-                    tracing::warn!(%error, blob = %blob.id, "bytes that were claimed cannot be deleted");
+                    tracing::warn!(%error, blob = %id, "bytes that were claimed cannot be deleted");
                     self.engine.metrics().failed("blob_delete_failed");
-                    None
                 }
             }
-        });
-        deletions.buffer_unordered(DELETING_MAX).filter_map(async |id| id).collect().await
+        }
+        gone
     }
 
     async fn rehearse(&self) -> Result<Collection, Failure> {

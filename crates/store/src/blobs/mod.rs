@@ -16,6 +16,7 @@
 //! | `put(key, bytes)` | what the bytes are; placed only if that is the key's digest |
 //! | `read(key, range)` | a stream of exactly the range, or an error in it |
 //! | `discard(at, key, multipart)` | nothing; staging, an open multipart upload and the key are gone |
+//! | `discard_staging(at)` | nothing; what lay beside the key is gone |
 //!
 //! Never: decides what may be read or deleted, nor when. No clock but the one that signs URLs.
 //! Start at `files/stage.rs`.
@@ -232,6 +233,14 @@ impl Blobs {
         match self {
             Blobs::Files(files) => files.discard(at, key).await,
             Blobs::S3(s3) => s3.discard(key, multipart).await,
+        }
+    }
+
+    /// As [`Blobs::discard`], of an upload whose bytes became a blob: what it needed on its way is gone.
+    pub async fn discard_staging(&self, at: &Staging) -> Result<(), BlobError> {
+        match self {
+            Blobs::Files(files) => files.discard_staging(at).await,
+            Blobs::S3(_) => Ok(()), // parts became the object; there is nothing beside it
         }
     }
 

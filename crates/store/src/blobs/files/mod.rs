@@ -68,6 +68,11 @@ impl Files {
         .await
     }
 
+    pub async fn discard_staging(&self, at: &Staging) -> Result<(), BlobError> {
+        let folder = self.path(at.as_str());
+        blocking::run(move || place::remove_folder(&folder)).await
+    }
+
     fn path(&self, key: &str) -> PathBuf {
         self.root.join(key)
     }
