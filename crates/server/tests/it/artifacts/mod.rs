@@ -1,0 +1,5 @@
+//! Artifacts on real stores and real files, with the collector at work beside everybody else.
+
+mod collecting;
+mod soak;
+mod yard;

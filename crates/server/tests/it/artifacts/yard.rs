@@ -1,0 +1,181 @@
+//! An engine on SQLite, a folder of bytes, a collector and upkeep: a server's artifacts without its socket.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use decisions::doctor::check_blob;
+use decisions::records::{Blob, Collection, Progress, Upload, Version, VersionName};
+use decisions::tenants::EnsureTenant;
+use decisions::versions::CreateVersion;
+use decisions::{Answer, Policy, Refusal};
+use futures_util::TryStreamExt;
+use server::artifacts::collector::Collector;
+use server::artifacts::upkeep::Upkeep;
+use server::artifacts::{Artifacts, Judge, Trouble, small};
+use server::clock::Clock;
+use server::{Engine, Failure, Mint};
+use sha2::{Digest as _, Sha256};
+use store::blobs::{BlobError, BlobKey, Blobs};
+use store::{Sqlite, Store};
+use tempfile::TempDir;
+use wire::{CollectionId, Digest, TenantId};
+
+pub struct Yard {
+    pub engine: Engine<Sqlite>,
+    pub artifacts: Arc<Artifacts>,
+    pub collector: Collector<Sqlite>,
+    pub tenants: [TenantId; 2],
+    pub grace: Duration,
+    folder: TempDir,
+}
+
+const PAGE: usize = 500;
+
+impl Yard {
+    pub async fn open(grace: Duration, upload_ttl: Duration) -> Yard {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Arc::new(Sqlite::open(&folder.path().join("deltaci.db")).unwrap());
+        let policy = Policy { blob_grace: grace, upload_ttl, ..Policy::default() };
+        let engine = Engine::start(store, Clock::start(), policy);
+        let address = folder.path().join("blobs").display().to_string();
+        let blobs = Arc::new(Blobs::open(&address).await.unwrap());
+        let artifacts = Arc::new(Artifacts::new(blobs.clone(), Judge::absent(), [7; 32], 100));
+        let collector = Collector::new(engine.clone(), blobs);
+        let tenants = [tenant(&engine, "one").await, tenant(&engine, "two").await];
+        Yard { engine, artifacts, collector, tenants, grace, folder }
+    }
+
+    pub fn upkeep(&self) -> Upkeep<Sqlite> {
+        Upkeep {
+            engine: self.engine.clone(),
+            blobs: self.artifacts.blobs.clone(),
+            collector: self.collector.clone(),
+            interval: Duration::from_millis(20),
+            collect_every: Duration::from_secs(3600),
+        }
+    }
+
+    pub async fn push(&self, tenant: TenantId, bytes: &[u8]) -> Result<Upload, Trouble> {
+        let digest = digest(bytes);
+        let put = small::put(&self.artifacts, &self.engine, (tenant, None), digest, bytes.to_vec().into());
+        put.await.map(|(_, upload)| upload)
+    }
+
+    /// `None` when bytes it needs have gone meanwhile: nobody promised to keep them longer.
+    pub async fn draft(&self, name: &VersionName, digests: &[Digest]) -> Option<Version> {
+        let id = Mint.version(self.engine.clock().now());
+        let entries = digests.iter().enumerate().map(|(number, digest)| (format!("f{number}"), *digest)).collect();
+        match self.engine.perform(CreateVersion { id, name: name.clone(), entries }).await {
+            Ok(Answer::VersionIs { version, .. }) => Some(*version),
+            Err(Failure::Refused(Refusal::BlobMissing { .. })) => None,
+            other => panic!("a draft was answered with {other:?}"),
+        }
+    }
+
+    /// Reads every byte of a version and hashes it again.
+    pub async fn verify(&self, version: &Version) {
+        for entry in version.entries.iter() {
+            let key = BlobKey::new(&entry.digest, entry.blob);
+            let bytes = self.read(&key, entry.length).await.unwrap_or_else(|error| {
+                panic!("{} of {} cannot be read: {error}", entry.path, version.id);
+            });
+            assert_eq!(digest(&bytes), entry.digest, "{} of {}", entry.path, version.id);
+        }
+    }
+
+    pub async fn read(&self, key: &BlobKey, length: u64) -> Result<Vec<u8>, BlobError> {
+        let pieces: Vec<_> = self.artifacts.blobs.read(key, 0..length).await?.try_collect().await?;
+        Ok(pieces.concat())
+    }
+
+    /// Where an upload's bytes lie.
+    pub fn path_of(&self, upload: &Upload) -> PathBuf {
+        let key = BlobKey::new(&upload.digest, upload.got.expect("it is committed"));
+        self.folder.path().join("blobs").join(key.as_str())
+    }
+
+    /// From its start until it is over.
+    pub async fn collect(&self) -> Collection {
+        let id = self.collector.request(false).await.unwrap().collection.id;
+        self.until_over(id).await
+    }
+
+    pub async fn until_over(&self, id: CollectionId) -> Collection {
+        loop {
+            let report = self.collector.find(id).await.unwrap().expect("it was begun");
+            if report.collection.state != Progress::Running {
+                return report.collection;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    /// Everybody has gone home: what is left when upkeep and collections have nothing more to do.
+    pub async fn come_to_rest(&self) {
+        tokio::time::sleep(self.grace * 2).await;
+        while self.upkeep().round().await.unwrap() {}
+        self.collect().await;
+        self.upkeep().round().await.unwrap();
+    }
+
+    pub async fn blobs(&self) -> Vec<Blob> {
+        let (mut all, mut after) = (Vec::new(), None);
+        loop {
+            let page = self.engine.store().blob_files_after(after, PAGE).await.unwrap();
+            for file in &page {
+                assert_eq!(check_blob(file), [], "the doctor finds nothing");
+            }
+            after = page.last().map(|file| file.blob.id);
+            let last = page.len() < PAGE;
+            all.extend(page.into_iter().map(|file| file.blob));
+            if last {
+                return all;
+            }
+        }
+    }
+
+    pub async fn keys(&self) -> Vec<String> {
+        let (mut all, mut after): (Vec<String>, Option<String>) = (Vec::new(), None);
+        loop {
+            let page = self.artifacts.blobs.keys(after.as_deref(), PAGE).await.unwrap();
+            after = page.last().cloned();
+            let last = page.len() < PAGE;
+            all.extend(page);
+            if last {
+                return all;
+            }
+        }
+    }
+
+    /// Zero lost, zero leaked: the bytes that are there are those of blobs that something refers to.
+    pub async fn assert_at_rest(&self) {
+        let referred: Vec<Blob> = self.blobs().await.into_iter().filter(|blob| blob.refs > 0).collect();
+        let mut wanted: Vec<String> =
+            referred.iter().map(|blob| BlobKey::new(&blob.digest, blob.id).as_str().to_owned()).collect();
+        wanted.sort();
+        let mut there = self.keys().await;
+        there.sort();
+        assert_eq!(there, wanted);
+        for blob in referred {
+            let bytes = self.read(&BlobKey::new(&blob.digest, blob.id), blob.length).await.unwrap();
+            assert_eq!(digest(&bytes), blob.digest);
+        }
+    }
+}
+
+async fn tenant(engine: &Engine<Sqlite>, name: &str) -> TenantId {
+    let id = Mint.tenant(engine.clock().now());
+    match engine.perform(EnsureTenant { id, name: name.into() }).await {
+        Ok(Answer::TenantReady(tenant)) => tenant,
+        other => panic!("a tenant was answered with {other:?}"),
+    }
+}
+
+pub fn digest(bytes: &[u8]) -> Digest {
+    Digest::from_bytes(Sha256::digest(bytes).into())
+}
+
+pub fn name(tenant: TenantId, version: &str) -> VersionName {
+    VersionName { tenant, package: "app".into(), version: version.into() }
+}
