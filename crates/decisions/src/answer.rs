@@ -65,6 +65,7 @@ pub enum Answer {
     /// `None`: it was not there to be claimed.
     Claimed(Option<Box<Delivery>>),
     WebhookPut,
+    WebhookRemoved,
     /// For commands that nobody waits for: whether anything moved.
     Settled {
         moved: bool,

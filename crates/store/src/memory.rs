@@ -4,6 +4,7 @@
 //! version, and a save on an older one is a conflict.
 
 mod lists;
+mod outbox;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -12,14 +13,14 @@ use decisions::book::{Kept, Shelf};
 use decisions::doctor::{JobFile, RunFile};
 use decisions::policy::CHUNK;
 use decisions::records::{
-    Attempt, AttemptKey, Delivery, EffectRow, Event, Execution, Job, Log, LogChunk, Queue, QueueId, ReadyKey,
-    Run, Runner, Tenant, Token, Transition, Webhook,
+    Attempt, AttemptKey, Delivery, EffectRow, Event, Execution, Job, LaneKey, Log, LogChunk, Queue, QueueId,
+    ReadyKey, Run, Runner, Tenant, Token, Transition, Webhook, WebhookKey,
 };
 use decisions::{Ask, Book};
 use machines::delivery;
 use wire::{ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time, TokenId};
 
-use crate::{Due, Loaded, LogBounds, Store, StoreError};
+use crate::{Due, Loaded, LogBounds, OutboxCounts, Store, StoreError};
 
 /// What goes wrong with the next save.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,6 +106,7 @@ pub struct Seen {
     executions: BTreeMap<ExecId, u64>,
     runners: BTreeMap<<Runner as Kept>::Key, u64>,
     deliveries: BTreeMap<MessageId, u64>,
+    webhooks: BTreeMap<WebhookKey, u64>,
     tokens: BTreeMap<TokenId, u64>,
     logs: BTreeMap<ExecId, u64>,
 }
@@ -186,10 +188,48 @@ impl Store for Memory {
         })
     }
 
-    async fn deliveries_ready(&self, now: Time, limit: usize) -> Result<Vec<MessageId>, StoreError> {
-        let tables = self.tables();
-        let waiting = tables.deliveries.all().filter(|it| it.state.get() != delivery::State::Delivering);
-        Ok(earliest(waiting.filter_map(|it| it.due_at.filter(|at| *at <= now).map(|at| (at, it.id))), limit))
+    async fn lanes_ready(
+        &self,
+        now: Time,
+        after: Option<&LaneKey>,
+        limit: usize,
+    ) -> Result<Vec<LaneKey>, StoreError> {
+        Ok(self.tables().lanes_ready(now, after, limit))
+    }
+
+    async fn deliveries_ready_of(
+        &self,
+        lane: &LaneKey,
+        now: Time,
+        limit: usize,
+    ) -> Result<Vec<MessageId>, StoreError> {
+        Ok(self.tables().deliveries_ready_of(lane, now, limit))
+    }
+
+    async fn deliveries_in(
+        &self,
+        state: delivery::State,
+        after: Option<MessageId>,
+        limit: usize,
+    ) -> Result<Vec<Delivery>, StoreError> {
+        Ok(self.tables().deliveries_in(state, after, limit))
+    }
+
+    async fn outbox_counts(&self) -> Result<OutboxCounts, StoreError> {
+        Ok(self.tables().outbox_counts())
+    }
+
+    async fn webhook(&self, key: &WebhookKey) -> Result<Option<Webhook>, StoreError> {
+        Ok(self.tables().webhooks.get(key).cloned())
+    }
+
+    async fn webhooks_of(
+        &self,
+        tenant: TenantId,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Webhook>, StoreError> {
+        Ok(self.tables().webhooks_of(tenant, after, limit))
     }
 
     async fn queues(&self) -> Result<Vec<Queue>, StoreError> {
@@ -400,12 +440,18 @@ impl Loader<'_> {
             Ask::Spec(id) => self.spec(*id),
             Ask::Sweep(id) => self.sweep(*id),
             Ask::Release(id) => self.release(*id),
-            Ask::Delivery(id) => {
-                tables.deliveries.bring(id, &mut self.book.deliveries, &mut self.seen.deliveries);
-                if let Some(run) = tables.deliveries.get(id).and_then(|it| it.reports) {
-                    self.run(run);
-                }
+            Ask::Delivery(id) => self.delivery(*id),
+            Ask::Claim(id) => {
+                self.delivery(*id);
+                self.book.lane_heads.extend(tables.lane_head(*id).map(|head| (*id, head)));
             }
+        }
+    }
+
+    fn delivery(&mut self, id: MessageId) {
+        self.tables.deliveries.bring(&id, &mut self.book.deliveries, &mut self.seen.deliveries);
+        if let Some(run) = self.tables.deliveries.get(&id).and_then(|it| it.reports) {
+            self.run(run);
         }
     }
 
@@ -483,7 +529,7 @@ impl Loader<'_> {
         let tenants: BTreeSet<_> =
             of_jobs.chain(of_runs).chain(self.book.tenants.peek_all().map(|tenant| tenant.id)).collect();
         for webhook in self.tables.webhooks.all().filter(|webhook| tenants.contains(&webhook.key.tenant)) {
-            self.book.webhooks.bring(webhook.clone());
+            self.tables.webhooks.bring(&webhook.key, &mut self.book.webhooks, &mut self.seen.webhooks);
         }
     }
 }
@@ -497,6 +543,7 @@ impl Tables {
         self.executions.check(&book.executions, &seen.executions)?;
         self.runners.check(&book.runners, &seen.runners)?;
         self.deliveries.check(&book.deliveries, &seen.deliveries)?;
+        self.webhooks.check(&book.webhooks, &seen.webhooks)?;
         self.tokens.check(&book.tokens, &seen.tokens)?;
         self.logs.check(&book.logs, &seen.logs)
     }

@@ -17,7 +17,7 @@ pub mod tenant;
 pub mod token;
 
 pub use attempt::{Attempt, AttemptKey, ReadyKey};
-pub use delivery::{Delivery, Webhook, WebhookKey};
+pub use delivery::{Delivery, LANE_HOOK, LANE_URL, LaneKey, Webhook, WebhookKey};
 pub use event::{Entity, Event, Transition};
 pub use execution::{EffectRow, Execution, Outcome};
 pub use job::Job;

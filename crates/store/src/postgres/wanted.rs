@@ -23,6 +23,7 @@ pub struct Wanted {
     pub executions: BTreeSet<ExecId>,
     pub runners: BTreeSet<RunnerKey>,
     pub deliveries: BTreeSet<MessageId>,
+    pub claims: BTreeSet<MessageId>,
     pub tokens: BTreeSet<TokenId>,
     pub logs: BTreeSet<ExecId>,
     pub ready: Vec<ReadyAsk>,
@@ -62,6 +63,10 @@ impl Wanted {
                 self.jobs.insert(*id);
             }
             Ask::Delivery(id) => drop(self.deliveries.insert(*id)),
+            Ask::Claim(id) => {
+                self.deliveries.insert(*id);
+                self.claims.insert(*id);
+            }
             Ask::Token(id) => drop(self.tokens.insert(*id)),
             Ask::Log(id) => drop(self.logs.insert(*id)),
         }

@@ -147,6 +147,7 @@ fn must_see_the_disk(ask: &Ask) -> bool {
         | Ask::Spec(_)
         | Ask::Token(_)
         | Ask::Log(_)
-        | Ask::Delivery(_) => false,
+        | Ask::Delivery(_)
+        | Ask::Claim(_) => false,
     }
 }
