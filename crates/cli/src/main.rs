@@ -56,6 +56,12 @@ enum Command {
     /// Make, list and show tenants
     #[command(subcommand)]
     Tenant(commands::tenant::Tenant),
+    /// Deliveries: what was told to whom, what was given up, and once more
+    #[command(subcommand)]
+    Outbox(commands::outbox::Outbox),
+    /// Subscribe to events of the tenant
+    #[command(subcommand)]
+    Webhook(commands::webhook::Webhook),
     /// Show the state machines
     Machines(commands::machines::Args),
     /// Every transition of a run, job, attempt, execution, delivery or tenant: when, who, from, to, why
@@ -89,6 +95,8 @@ fn main() -> ExitCode {
         Command::Rerun(args) => commands::rerun::run(&args, cli.json),
         Command::Token(token) => commands::token::run(&token, cli.json),
         Command::Tenant(tenant) => commands::tenant::run(&tenant, cli.json),
+        Command::Outbox(outbox) => commands::outbox::run(&outbox, cli.json),
+        Command::Webhook(webhook) => commands::webhook::run(&webhook, cli.json),
         Command::Machines(args) => commands::machines::run(&args, cli.json),
         Command::Explain(args) => commands::explain::run(&args, cli.json),
         Command::Doctor(args) => commands::doctor::run(&args, cli.json),

@@ -86,6 +86,7 @@ pub enum Answer {
     },
     /// Their bytes may be deleted now.
     BlobsClaimed(Vec<Blob>),
+    WebhookRemoved,
     /// For commands that nobody waits for: whether anything moved.
     Settled {
         moved: bool,

@@ -37,6 +37,8 @@ pub enum Ask {
     /// The family and the families of its next dependents.
     Release(JobId),
     Delivery(MessageId),
+    /// The delivery, and which of an ordered lane's open ones is the first.
+    Claim(MessageId),
     Token(TokenId),
     /// How far the log of an execution has come, without its bytes.
     Log(ExecId),

@@ -209,6 +209,8 @@ pub struct Book {
     pub sweeps: BTreeMap<RunId, Vec<JobId>>,
     /// Of jobs that release: the next dependents, in order, likewise.
     pub dependents: BTreeMap<JobId, Vec<JobId>>,
+    /// Of deliveries in ordered lanes that shall be claimed: the first that is open in their lane.
+    pub lane_heads: BTreeMap<MessageId, MessageId>,
     /// Of runs that are run again: the names of jobs that succeeded.
     pub succeeded: BTreeMap<RunId, BTreeSet<String>>,
     /// The blob that is here, by digest.

@@ -73,6 +73,7 @@ commands! {
     CreateTenant(tenants::CreateTenant),
     /// Subscribe to a tenant's events.
     PutWebhook(tenants::PutWebhook),
+    RemoveWebhook(tenants::RemoveWebhook),
     CreateToken(tokens::CreateToken),
     RevokeToken(tokens::RevokeToken),
     CreateRun(runs::CreateRun),

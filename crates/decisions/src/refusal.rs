@@ -29,6 +29,8 @@ pub enum Refusal {
     JobNotFound,
     #[error("no such delivery: check the id")]
     DeliveryNotFound,
+    #[error("no such webhook: check the name")]
+    WebhookNotFound,
     #[error("the run is {state}, so it takes no plan: trigger a new run")]
     RunNotPlanning { state: &'static str },
     #[error("the run is over ({state}): rerun it instead")]
@@ -105,6 +107,7 @@ impl Refusal {
             Refusal::RunNotFound => "run_not_found",
             Refusal::JobNotFound => "job_not_found",
             Refusal::DeliveryNotFound => "delivery_not_found",
+            Refusal::WebhookNotFound => "webhook_not_found",
             Refusal::RunNotPlanning { .. } => "run_not_planning",
             Refusal::RunOver { .. } => "run_over",
             Refusal::RunNotOver { .. } => "run_not_over",

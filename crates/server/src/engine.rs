@@ -8,7 +8,7 @@ use decisions::records::QueueId;
 use decisions::runs::SweepRun;
 use decisions::{Answer, Command, Hint, Policy};
 use store::{Store, StoreError};
-use tokio::sync::{broadcast, mpsc, oneshot, watch};
+use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use std::collections::{HashSet, VecDeque};
@@ -27,6 +27,7 @@ pub struct Engine<S> {
     clock: Clock,
     commands: mpsc::Sender<(Command, Ticket)>,
     hints: broadcast::Sender<Hint>,
+    deliver: Arc<Notify>,
     stop: watch::Sender<bool>,
     metrics: Arc<Metrics>,
     task: Arc<tokio::sync::Mutex<Option<JoinHandle<()>>>>,
@@ -39,6 +40,7 @@ impl<S> Clone for Engine<S> {
             clock: self.clock,
             commands: self.commands.clone(),
             hints: self.hints.clone(),
+            deliver: self.deliver.clone(),
             stop: self.stop.clone(),
             metrics: self.metrics.clone(),
             task: self.task.clone(),
@@ -53,6 +55,7 @@ impl<S: Store> Engine<S> {
     pub fn start(store: Arc<S>, clock: Clock, policy: Policy) -> Engine<S> {
         let (commands, incoming) = mpsc::channel(WAITING_MAX);
         let (hints, _) = broadcast::channel(HINTS_KEPT);
+        let deliver = Arc::new(Notify::new());
         let (stop, stopping) = watch::channel(false);
         let metrics = Arc::new(Metrics::default());
         let shell = Shell {
@@ -61,6 +64,7 @@ impl<S: Store> Engine<S> {
             perform: Perform::new(policy),
             incoming,
             hints: hints.clone(),
+            deliver: deliver.clone(),
             stopping,
             saving: VecDeque::new(),
             alone: 0,
@@ -68,7 +72,7 @@ impl<S: Store> Engine<S> {
             metrics: metrics.clone(),
         };
         let task = Arc::new(tokio::sync::Mutex::new(Some(tokio::spawn(shell.run()))));
-        Engine { store, clock, commands, hints, stop, metrics, task }
+        Engine { store, clock, commands, hints, deliver, stop, metrics, task }
     }
 
     /// Performs one command: the answer comes after the commit that makes it true.
@@ -108,6 +112,11 @@ impl<S: Store> Engine<S> {
         self.hints.subscribe()
     }
 
+    /// Returns after a commit wrote a message to deliver. For the one outbox, which need not hear all other hints.
+    pub async fn delivery_written(&self) {
+        self.deliver.notified().await;
+    }
+
     /// Takes nothing new in, answers what is waiting, and returns when the last of it is durable.
     pub async fn stop(&self) {
         self.stop.send_replace(true);
@@ -123,6 +132,7 @@ struct Shell<S> {
     perform: Perform<Ticket>,
     incoming: mpsc::Receiver<(Command, Ticket)>,
     hints: broadcast::Sender<Hint>,
+    deliver: Arc<Notify>,
     stopping: watch::Receiver<bool>,
     /// Batches on their way to the disk, the oldest first.
     saving: VecDeque<Saving>,
@@ -267,9 +277,8 @@ impl<S: Store> Shell<S> {
         let command = match hint {
             Hint::Sweep(run) => SweepRun { run }.into(),
             Hint::Release(job) => ReleaseDependents { job }.into(),
-            Hint::Ready(_) | Hint::Plan(_) | Hint::Deliver | Hint::Logged(_) | Hint::Reap | Hint::Collect => {
-                return;
-            }
+            Hint::Deliver => return self.deliver.notify_one(),
+            Hint::Ready(_) | Hint::Plan(_) | Hint::Logged(_) | Hint::Reap | Hint::Collect => return,
         };
         let _ = self.perform.handle_command(command, None);
     }

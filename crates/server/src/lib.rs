@@ -16,6 +16,7 @@ pub mod explain;
 pub mod machines_json;
 pub mod metrics;
 pub mod mint;
+pub mod outbox;
 pub mod perform;
 pub mod planning;
 pub mod serve;

@@ -11,6 +11,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
+use store::OutboxCounts;
+
 use crate::perform::Failure;
 
 /// What the text is, for a `Content-Type`.
@@ -41,6 +43,11 @@ struct Request {
     status: u16,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Sent {
+    result: &'static str,
+}
+
 /// Everything that is counted. One per engine; whoever has something to count holds a reference.
 pub struct Metrics {
     registry: Registry,
@@ -51,6 +58,9 @@ pub struct Metrics {
     errors: Family<Kind, Counter>,
     requests: Family<Request, Counter>,
     pub leases_waiting: Gauge,
+    outbox_deliveries: Family<Sent, Counter>,
+    outbox_pending: Gauge,
+    outbox_dead_letters: Gauge,
     resident_memory: Gauge,
 }
 
@@ -64,6 +74,9 @@ impl Default for Metrics {
         let errors = Family::default();
         let requests = Family::default();
         let leases_waiting = Gauge::default();
+        let outbox_deliveries = Family::default();
+        let outbox_pending = Gauge::default();
+        let outbox_dead_letters = Gauge::default();
         let resident_memory = Gauge::default();
         registry.register("state_transitions", "Durable state transitions", transitions.clone());
         registry.register("commands", "Commands by what they came to", commands.clone());
@@ -77,6 +90,11 @@ impl Default for Metrics {
         registry.register("errors", "Failures that are ours or the store's", errors.clone());
         registry.register("http_requests", "Requests by route and status", requests.clone());
         registry.register("leases_waiting", "Long polls that wait for work", leases_waiting.clone());
+        let tries = "Tries to deliver a message, by how they went";
+        registry.register("outbox_deliveries", tries, outbox_deliveries.clone());
+        registry.register("outbox_pending", "Messages that are not over", outbox_pending.clone());
+        let dead = "Messages that were given up: somebody should look";
+        registry.register("outbox_dead_letters", dead, outbox_dead_letters.clone());
         registry.register_with_unit(
             "process_resident_memory",
             "Memory of this process",
@@ -92,6 +110,9 @@ impl Default for Metrics {
             errors,
             requests,
             leases_waiting,
+            outbox_deliveries,
+            outbox_pending,
+            outbox_dead_letters,
             resident_memory,
         }
     }
@@ -128,6 +149,16 @@ impl Metrics {
 
     pub fn failed(&self, kind: &'static str) {
         self.errors.get_or_create(&Kind { kind }).inc();
+    }
+
+    /// One try to deliver a message: `delivered` or `failed`.
+    pub fn sent(&self, result: &'static str) {
+        self.outbox_deliveries.get_or_create(&Sent { result }).inc();
+    }
+
+    pub fn outbox(&self, counts: OutboxCounts) {
+        self.outbox_pending.set(counts.open as i64);
+        self.outbox_dead_letters.set(counts.dead as i64);
     }
 
     pub fn answered(&self, route: &str, status: u16) {

@@ -28,6 +28,7 @@ use crate::clock::Clock;
 use crate::dispatch::Dispatch;
 use crate::engine::Engine;
 use crate::mint::Mint;
+use crate::outbox::{Outbox, Rules};
 use crate::perform::Failure;
 use crate::{planning, ticks};
 
@@ -64,6 +65,7 @@ pub struct Settings {
     pub policy: Policy,
     /// Opens everything. Without it an admin token is minted, unless the store has one.
     pub admin_token: Option<TokenSecret>,
+    pub outbox: Rules,
 }
 
 /// Why a server did not start.
@@ -87,11 +89,12 @@ pub struct Server<S> {
     stop: oneshot::Sender<()>,
     accepting: JoinHandle<GracefulShutdown>,
     background: [JoinHandle<()>; 2],
+    outbox: Outbox,
 }
 
 impl<S: Store> Server<S> {
     pub async fn start(store: Arc<S>, settings: Settings) -> Result<Server<S>, StartError> {
-        let Settings { listen, policy, admin_token } = settings;
+        let Settings { listen, policy, admin_token, outbox } = settings;
         let failed = |source| StartError::Listen { address: listen, source };
         let listener = listening(listen).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
@@ -101,14 +104,17 @@ impl<S: Store> Server<S> {
             Some(_) => None,
             None => mint_admin_token(&engine).await?,
         };
-        let api = Api::new(engine.clone(), Dispatch::start(engine.clone()), admin_token.as_ref());
+        let rules = Arc::new(outbox);
+        let dispatch = Dispatch::start(engine.clone());
+        let api = Api::new(engine.clone(), dispatch, admin_token.as_ref(), rules.clone());
         let (stop, stopped) = oneshot::channel();
         let accepting = tokio::spawn(accept(listener, router(api.clone()), stopped));
+        let outbox = Outbox::start(engine.clone(), rules);
         let background = [
             tokio::spawn(ticks::run(engine.clone(), tick_interval(&policy))),
             tokio::spawn(planning::run(engine)),
         ];
-        Ok(Server { address, minted, tenant, api, stop, accepting, background })
+        Ok(Server { address, minted, tenant, api, stop, accepting, background, outbox })
     }
 
     pub fn engine(&self) -> &Engine<S> {
@@ -119,10 +125,12 @@ impl<S: Store> Server<S> {
     pub async fn stop(self) {
         let _ = self.stop.send(()); // gone already, if accepting ended by itself
         self.api.stop_waiting();
+        self.outbox.begin_stop();
         let connections = self.accepting.await.expect("accepting does not panic");
         if tokio::time::timeout(STOP_TIME_MAX, connections.shutdown()).await.is_err() {
             tracing::warn!("some requests took too long and were dropped");
         }
+        self.outbox.stopped().await;
         self.background.iter().for_each(JoinHandle::abort);
         self.api.engine.stop().await;
     }

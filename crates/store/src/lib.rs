@@ -10,6 +10,7 @@
 pub mod blobs;
 mod candidates;
 mod error;
+mod lanes;
 mod log_groups;
 mod memory;
 mod postgres;
@@ -22,10 +23,11 @@ use std::sync::Arc;
 
 use decisions::doctor::{BlobFile, JobFile, RunFile};
 use decisions::records::{
-    Blob, Bundle, Collection, Collector, Delivery, Event, Execution, Job, Log, LogChunk, Queue, QueueId, Run,
-    Runner, Tenant, Token, Upload, Usage, Version, VersionName,
+    Blob, Bundle, Collection, Collector, Delivery, Event, Execution, Job, LaneKey, Log, LogChunk, Queue,
+    QueueId, Run, Runner, Tenant, Token, Upload, Usage, Version, VersionName, Webhook, WebhookKey,
 };
 use decisions::{Ask, Book};
+use machines::delivery;
 use wire::{
     BlobId, CollectionId, Digest, ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time, TokenId,
     UploadId, VersionId,
@@ -82,6 +84,14 @@ pub struct ArtifactsDue {
     pub bundles: Vec<ExecId>,
 }
 
+/// How much the outbox holds that is not delivered.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct OutboxCounts {
+    /// Waiting, pausing or being delivered.
+    pub open: u64,
+    pub dead: u64,
+}
+
 /// How the audit log stands: rows are numbered from 1 without gaps, in commit order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogBounds {
@@ -112,12 +122,43 @@ pub trait Store: Send + Sync + 'static {
     /// What is due at `now` (again the process's time, where the store has none of its own).
     fn due(&self, now: Time, limit: usize) -> impl Future<Output = Result<Due, StoreError>> + Send;
 
-    /// Messages that may be claimed, the longest waiting first.
-    fn deliveries_ready(
+    /// Lanes in which at least one delivery may be claimed, in order. Costs a step per lane, however many wait in it.
+    fn lanes_ready(
         &self,
+        now: Time,
+        after: Option<&LaneKey>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<LaneKey>, StoreError>> + Send;
+
+    /// Deliveries of a lane that may be claimed, the longest due first: that is the order of birth, until one pauses. Of
+    /// those in order, the first that is open, if it is due, and no other.
+    fn deliveries_ready_of(
+        &self,
+        lane: &LaneKey,
         now: Time,
         limit: usize,
     ) -> impl Future<Output = Result<Vec<MessageId>, StoreError>> + Send;
+
+    /// Pages through the deliveries in one state, in id order.
+    fn deliveries_in(
+        &self,
+        state: delivery::State,
+        after: Option<MessageId>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<Delivery>, StoreError>> + Send;
+
+    fn outbox_counts(&self) -> impl Future<Output = Result<OutboxCounts, StoreError>> + Send;
+
+    /// A subscription, also one that was removed.
+    fn webhook(&self, key: &WebhookKey) -> impl Future<Output = Result<Option<Webhook>, StoreError>> + Send;
+
+    /// Pages through a tenant's subscriptions by name, without those that were removed.
+    fn webhooks_of(
+        &self,
+        tenant: TenantId,
+        after: Option<&str>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<Webhook>, StoreError>> + Send;
 
     /// All queues there are: one per tenant and set of requirements.
     fn queues(&self) -> impl Future<Output = Result<Vec<Queue>, StoreError>> + Send;

@@ -8,6 +8,7 @@ mod constraints;
 mod files;
 mod lists;
 mod load;
+mod outbox;
 mod tables;
 
 use std::collections::{BTreeSet, VecDeque};
@@ -15,8 +16,8 @@ use std::sync::{Arc, Mutex};
 
 use decisions::doctor::{BlobFile, JobFile, RunFile};
 use decisions::records::{
-    Blob, Bundle, Collection, Collector, Delivery, Event, Execution, Job, Log, LogChunk, Queue, QueueId, Run,
-    Runner, Tenant, Token, Upload, Usage, Version, VersionName,
+    Blob, Bundle, Collection, Collector, Delivery, Event, Execution, Job, LaneKey, Log, LogChunk, Queue,
+    QueueId, Run, Runner, Tenant, Token, Upload, Usage, Version, VersionName, Webhook, WebhookKey,
 };
 use decisions::{Ask, Book};
 use machines::delivery;
@@ -25,7 +26,7 @@ use wire::{
     UploadId, VersionId,
 };
 
-use crate::{ArtifactsDue, Due, Loaded, LogBounds, Store, StoreError};
+use crate::{ArtifactsDue, Due, Loaded, LogBounds, OutboxCounts, Store, StoreError};
 use load::Loader;
 pub use tables::Seen;
 use tables::Tables;
@@ -110,10 +111,48 @@ impl Store for Memory {
         })
     }
 
-    async fn deliveries_ready(&self, now: Time, limit: usize) -> Result<Vec<MessageId>, StoreError> {
-        let tables = self.tables();
-        let waiting = tables.deliveries.all().filter(|it| it.state.get() != delivery::State::Delivering);
-        Ok(earliest(waiting.filter_map(|it| it.due_at.filter(|at| *at <= now).map(|at| (at, it.id))), limit))
+    async fn lanes_ready(
+        &self,
+        now: Time,
+        after: Option<&LaneKey>,
+        limit: usize,
+    ) -> Result<Vec<LaneKey>, StoreError> {
+        Ok(self.tables().lanes_ready(now, after, limit))
+    }
+
+    async fn deliveries_ready_of(
+        &self,
+        lane: &LaneKey,
+        now: Time,
+        limit: usize,
+    ) -> Result<Vec<MessageId>, StoreError> {
+        Ok(self.tables().deliveries_ready_of(lane, now, limit))
+    }
+
+    async fn deliveries_in(
+        &self,
+        state: delivery::State,
+        after: Option<MessageId>,
+        limit: usize,
+    ) -> Result<Vec<Delivery>, StoreError> {
+        Ok(self.tables().deliveries_in(state, after, limit))
+    }
+
+    async fn outbox_counts(&self) -> Result<OutboxCounts, StoreError> {
+        Ok(self.tables().outbox_counts())
+    }
+
+    async fn webhook(&self, key: &WebhookKey) -> Result<Option<Webhook>, StoreError> {
+        Ok(self.tables().webhooks.get(key).cloned())
+    }
+
+    async fn webhooks_of(
+        &self,
+        tenant: TenantId,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Webhook>, StoreError> {
+        Ok(self.tables().webhooks_of(tenant, after, limit))
     }
 
     async fn queues(&self) -> Result<Vec<Queue>, StoreError> {

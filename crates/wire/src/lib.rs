@@ -23,6 +23,6 @@ pub use digest::Digest;
 pub use ids::{
     BlobId, CollectionId, ExecId, JobId, MessageId, RunId, RunnerId, TenantId, TokenId, UploadId, VersionId,
 };
-pub use secret::{CancelToken, LeaseHash, LeaseId, LeaseKey};
+pub use secret::{CancelToken, LeaseHash, LeaseId, LeaseKey, WebhookSecret};
 pub use time::Time;
 pub use token::{TokenHash, TokenKey, TokenSecret};

@@ -63,6 +63,29 @@ impl fmt::Debug for CancelToken {
     }
 }
 
+/// What a subscriber's deliveries are signed with. Kept as it is, because signing needs it; never printed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct WebhookSecret(String);
+
+impl WebhookSecret {
+    /// For the store, and for whoever signs.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for WebhookSecret {
+    fn from(text: String) -> WebhookSecret {
+        WebhookSecret(text)
+    }
+}
+
+impl fmt::Debug for WebhookSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WebhookSecret(hidden)")
+    }
+}
+
 /// Which execution a lease id claims to speak for, and the proof.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeaseKey {

@@ -3,8 +3,8 @@
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use wire::api::{
-    AuditEvent, CancelRun, CancelTaken, CreateTenant, CreateToken, JobView, MintedToken, Page, RerunRun,
-    RetryTaken, RunSummary, RunView, TenantView, TokenView, TriggerRun,
+    AuditEvent, CancelRun, CancelTaken, CreateTenant, CreateToken, DeliveryView, JobView, MintedToken, Page,
+    PutWebhook, RerunRun, RetryTaken, RunSummary, RunView, TenantView, TokenView, TriggerRun, WebhookView,
 };
 
 use super::connection::escaped;
@@ -86,6 +86,28 @@ impl Server {
 
     pub async fn tenant(&self, named: &str) -> Result<TenantView, ApiError> {
         self.get(&format!("/v1/tenants/{}", escaped(named))).await
+    }
+
+    pub async fn put_webhook(&self, name: &str, webhook: &PutWebhook) -> Result<WebhookView, ApiError> {
+        self.put(&self.of_tenant(&format!("/webhooks/{}", escaped(name))), webhook).await
+    }
+
+    pub async fn webhooks(&self) -> Result<Vec<WebhookView>, ApiError> {
+        self.all(&self.of_tenant("/webhooks?")).await
+    }
+
+    pub async fn delete_webhook(&self, name: &str) -> Result<(), ApiError> {
+        self.delete(&self.of_tenant(&format!("/webhooks/{}", escaped(name)))).await
+    }
+
+    /// Of one state, or all.
+    pub async fn deliveries(&self, state: Option<&str>) -> Result<Vec<DeliveryView>, ApiError> {
+        let state = state.map(|state| format!("state={}&", escaped(state))).unwrap_or_default();
+        self.all(&format!("/v1/admin/outbox?{state}")).await
+    }
+
+    pub async fn redrive(&self, id: &str) -> Result<DeliveryView, ApiError> {
+        self.post(&format!("/v1/admin/outbox/{}/redrive", escaped(id)), &json!({})).await
     }
 
     fn tokens_path(&self, shelf: Shelf) -> String {

@@ -84,6 +84,11 @@ impl Server {
         self.read(self.client.post_json(path, body, ANSWER_TIME_MAX).await)
     }
 
+    pub async fn put<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, ApiError> {
+        let body = serde_json::to_vec(body).expect("requests are plain data");
+        self.read(self.client.put_json(path, body, ANSWER_TIME_MAX).await)
+    }
+
     pub async fn delete(&self, path: &str) -> Result<(), ApiError> {
         let reply = self.client.delete(path, ANSWER_TIME_MAX).await;
         self.taken(reply).map(|_| ())

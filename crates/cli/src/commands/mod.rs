@@ -6,6 +6,7 @@ pub mod doctor;
 pub mod explain;
 pub mod logs;
 pub mod machines;
+pub mod outbox;
 pub mod rerun;
 pub mod runner;
 pub mod runs;
@@ -15,6 +16,7 @@ pub mod tenant;
 pub mod token;
 pub mod trigger;
 pub mod version;
+pub mod webhook;
 
 mod named;
 mod started;

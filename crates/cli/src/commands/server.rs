@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use decisions::Policy;
+use server::outbox::Rules;
 use server::serve::{Server, Settings};
 use store::{Postgres, Sqlite, Store};
 use tokio::signal::unix::{SignalKind, signal};
@@ -28,6 +29,13 @@ pub struct Args {
     /// A token that opens everything; without it one is minted and shown at the first start
     #[arg(long, env = "DELTACI_ADMIN_TOKEN", hide_env_values = true)]
     admin_token: Option<String>,
+    /// A NATS server, for subscriptions to `nats:SUBJECT`
+    #[arg(long, env = "DELTACI_NATS", hide_env_values = true, value_name = "URL")]
+    nats: Option<String>,
+    /// Let webhooks go to private, loopback and other reserved addresses
+    #[arg(long, env = "DELTACI_ALLOW_PRIVATE_WEBHOOKS", value_parser = clap::builder::BoolishValueParser::new(),
+        default_value = "false", default_missing_value = "true", num_args = 0..=1, require_equals = true)]
+    allow_private_webhooks: bool,
     #[command(flatten)]
     timings: Timings,
     #[command(flatten)]
@@ -112,6 +120,7 @@ async fn serve<S: Store>(store: Arc<S>, args: &Args, database: &str) -> Result<E
         listen: args.listen,
         policy: args.timings.policy(),
         admin_token: args.admin_token.clone().map(TokenSecret::from),
+        outbox: Rules { nats: args.nats.clone(), allow_private: args.allow_private_webhooks },
     };
     let server = Server::start(store, settings).await?;
     if let Some(token) = &server.minted {

@@ -23,7 +23,7 @@ pub mod version;
 pub use attempt::{Attempt, AttemptKey, ReadyKey};
 pub use blob::{Blob, Possession, PossessionKey, Usage};
 pub use collection::{Collection, Collector, Progress};
-pub use delivery::{Delivery, Webhook, WebhookKey};
+pub use delivery::{Delivery, LANE_HOOK, LANE_URL, LaneKey, Webhook, WebhookKey};
 pub use event::{Entity, Event, Transition};
 pub use execution::{EffectRow, Execution, Outcome};
 pub use job::Job;

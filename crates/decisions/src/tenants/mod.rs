@@ -6,4 +6,4 @@ mod webhook;
 
 pub use create::CreateTenant;
 pub use ensure::{EnsureTenant, require_ready};
-pub use webhook::{News, PutWebhook, send, tell};
+pub use webhook::{EVENTS, News, PutWebhook, RemoveWebhook, send, tell};

@@ -99,6 +99,12 @@ impl Client {
         within(timeout, self.exchange(request)).await
     }
 
+    pub async fn put_json(&self, path: &str, body: Vec<u8>, timeout: Duration) -> Result<Reply, Lost> {
+        let json = (CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let request = self.request(Method::PUT, path, [json], body)?;
+        within(timeout, self.exchange(request)).await
+    }
+
     pub async fn get(&self, path: &str, timeout: Duration) -> Result<Reply, Lost> {
         let request = self.request(Method::GET, path, [], Vec::new())?;
         within(timeout, self.exchange(request)).await

@@ -13,6 +13,7 @@ mod input;
 mod jobs;
 mod logs;
 mod open;
+mod outbox;
 mod problem;
 mod router;
 mod runner;
@@ -22,6 +23,7 @@ mod state;
 mod tenants;
 mod tokens;
 mod vault;
+mod webhooks;
 
 pub use router::router;
 pub use state::Api;

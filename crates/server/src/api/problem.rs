@@ -104,6 +104,7 @@ impl From<Refusal> for Problem {
             | Refusal::RunNotFound
             | Refusal::JobNotFound
             | Refusal::DeliveryNotFound
+            | Refusal::WebhookNotFound
             | Refusal::RunNotPlanning { .. }
             | Refusal::RunOver { .. }
             | Refusal::RunNotOver { .. }
@@ -127,6 +128,7 @@ fn status_of(refusal: &Refusal) -> StatusCode {
         | Refusal::RunNotFound
         | Refusal::JobNotFound
         | Refusal::DeliveryNotFound
+        | Refusal::WebhookNotFound
         | Refusal::TokenNotFound => StatusCode::NOT_FOUND,
         Refusal::StaleLease { .. }
         | Refusal::LeaseNotAcknowledged

@@ -7,7 +7,7 @@ use store::Store;
 use crate::api::document::Routes;
 use crate::api::edge::{edge, no_method, no_route};
 use crate::api::state::Api;
-use crate::api::{events, jobs, logs, open, runner, runners, runs, tenants, tokens};
+use crate::api::{events, jobs, logs, open, outbox, runner, runners, runs, tenants, tokens, webhooks};
 
 pub fn router<S: Store>(api: Api<S>) -> Router {
     let mut routes = Routes::new();
@@ -21,7 +21,9 @@ pub fn router<S: Store>(api: Api<S>) -> Router {
         logs::routes,
         events::routes,
         runners::routes,
-    ] as [fn(Routes<S>) -> Routes<S>; 9]
+        webhooks::routes,
+        outbox::routes,
+    ] as [fn(Routes<S>) -> Routes<S>; 11]
     {
         routes = add(routes);
     }

@@ -10,6 +10,7 @@ use wire::TokenSecret;
 use crate::api::vault::Vault;
 use crate::dispatch::Dispatch;
 use crate::engine::Engine;
+use crate::outbox::Rules;
 
 /// The most log chunks in memory at a time, of at most 256 KiB each.
 const LOG_BODIES_MAX: usize = 256;
@@ -21,6 +22,8 @@ pub struct Shared<S> {
     pub engine: Engine<S>,
     pub dispatch: Dispatch<S>,
     pub vault: Vault,
+    /// Which addresses may be subscribed to.
+    pub rules: Arc<Rules>,
     /// Log chunks that are being read or written.
     pub log_bodies: Semaphore,
     stopping: watch::Sender<bool>,
@@ -42,10 +45,15 @@ impl<S> Deref for Api<S> {
 
 impl<S: Store> Api<S> {
     /// `admin` opens everything, beside the admin tokens in the store; only its hash is kept.
-    pub fn new(engine: Engine<S>, dispatch: Dispatch<S>, admin: Option<&TokenSecret>) -> Api<S> {
+    pub fn new(
+        engine: Engine<S>,
+        dispatch: Dispatch<S>,
+        admin: Option<&TokenSecret>,
+        rules: Arc<Rules>,
+    ) -> Api<S> {
         let (stopping, _) = watch::channel(false);
         let (vault, log_bodies) = (Vault::new(admin), Semaphore::new(LOG_BODIES_MAX));
-        Api(Arc::new(Shared { engine, dispatch, vault, log_bodies, stopping }))
+        Api(Arc::new(Shared { engine, dispatch, vault, rules, log_bodies, stopping }))
     }
 
     /// From now on whoever waits is sent away, politely.

@@ -78,7 +78,9 @@ impl<S: Store> Collector<S> {
 
     /// Goes on with a collection whose worker has gone.
     pub async fn take_over(&self) -> Result<(), Failure> {
-        let Some(id) = self.engine.store().collector().await.map_err(unavailable)?.running else { return Ok(()) };
+        let Some(id) = self.engine.store().collector().await.map_err(unavailable)?.running else {
+            return Ok(());
+        };
         let found = self.engine.store().collection(id).await.map_err(unavailable)?;
         let abandoned = found.is_some_and(|it| it.held_until <= self.engine.clock().now());
         if abandoned {
@@ -93,7 +95,9 @@ impl<S: Store> Collector<S> {
         let outcome = self.run(&collection).await;
         let failure = match outcome {
             Ok(0) => None,
-            Ok(left) => Some(format!("the bytes of {left} blobs could not be deleted; the next collection tries again")),
+            Ok(left) => Some(format!(
+                "the bytes of {left} blobs could not be deleted; the next collection tries again"
+            )),
             Err(Failure::Refused(_)) => return, // somebody else has it
             Err(error) => {
                 tracing::warn!(%error, collection = %collection.id, "the collection stops here; it is taken over later");

@@ -49,9 +49,7 @@ impl<S: Store> Upkeep<S> {
             }
             if !full {
                 // Reap at once what an upload left; anything else, and a lost hint, costs an interval.
-                let hinted = async {
-                    while hints.recv().await.is_ok_and(|hint| hint != Hint::Reap) {}
-                };
+                let hinted = async { while hints.recv().await.is_ok_and(|hint| hint != Hint::Reap) {} };
                 let _ = timeout(self.interval, hinted).await;
             }
         }

@@ -69,6 +69,7 @@ impl<S: Store> World<S> {
                 format!("{} try {}", delivery.state.get().as_str(), delivery.tries)
             }
             Answer::WebhookPut => "put".into(),
+            Answer::WebhookRemoved => "removed".into(),
             Answer::Settled { moved: true } => "moved".into(),
             Answer::Settled { moved: false } => "nothing".into(),
         })
@@ -127,6 +128,7 @@ fn detail(refusal: &Refusal) -> String {
         | Refusal::RunNotFound
         | Refusal::JobNotFound
         | Refusal::DeliveryNotFound
+        | Refusal::WebhookNotFound
         | Refusal::RunHasNoPlan
         | Refusal::JobLeased
         | Refusal::JobNotReady

@@ -313,3 +313,37 @@ fn a_result_from_before_a_redrive_is_refused() {
     ",
     );
 }
+
+/// One at a time, in the order of what happened; only a dead letter is passed.
+#[test]
+fn an_ordered_lane_is_delivered_in_order() {
+    check_with(
+        Policy { delivery_tries_max: 2, ..Policy::default() },
+        "
+        0s  webhook ci job.finished run.finished ordered=yes
+        0s  run R a
+        0s  grant L1 x
+        0s  ack L1
+        0s  complete L1 ok
+        0s  message J job.finished            -> pending
+        0s  message M run.finished            -> pending
+        0s  ready                             -> J
+        0s  claim M                           -> nothing
+        0s  claim J                           -> delivering try 1
+        0s  claim M                           -> nothing
+        0s  failed J 503                      -> moved
+        0s  ready                             -> nothing
+        0s  claim M                           -> nothing
+        1s  ready                             -> J
+        1s  claim J                           -> delivering try 2
+        1s  failed J 503
+        1s  state J                           -> dead_letter
+        1s  ready                             -> M
+        1s  claim M                           -> delivering try 1
+        1s  delivered M                       -> moved
+        1s  state R                           -> REPORTED SUCCESS
+        2s  redrive J                         -> moved
+        2s  claim J                           -> delivering try 1
+    ",
+    );
+}

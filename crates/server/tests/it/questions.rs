@@ -159,7 +159,11 @@ impl<S: Store> World<S> {
 
     /// The messages that may be claimed now, those with a name.
     async fn ready_messages(&self) -> Said<String> {
-        let ready = self.store.deliveries_ready(self.now, 100).await.expect("the store answers");
+        let mut ready = Vec::new();
+        for lane in self.store.lanes_ready(self.now, None, 100).await.expect("the store answers") {
+            let of_lane = self.store.deliveries_ready_of(&lane, self.now, 100).await;
+            ready.extend(of_lane.expect("the store answers"));
+        }
         let named =
             self.names.iter().filter(|(_, named)| message_of(named).is_some_and(|id| ready.contains(&id)));
         let names: Vec<_> = named.map(|(name, _)| name.as_str()).collect();

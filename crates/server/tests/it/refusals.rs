@@ -94,6 +94,12 @@ cases! { Refusal:
         0s   cancel J tenant=other        -> refused job_not_found
         0s   cancel unknown               -> refused job_not_found
     ";
+    WebhookNotFound, "webhook_not_found", "
+        0s   webhook-remove ci            -> refused webhook_not_found
+        0s   webhook ci job.finished      -> put
+        0s   webhook-remove ci            -> removed
+        0s   webhook-remove ci            -> refused webhook_not_found
+    ";
     DeliveryNotFound, "delivery_not_found", "
         0s   claim unknown                -> refused delivery_not_found
         0s   delivered unknown            -> refused delivery_not_found

@@ -9,7 +9,7 @@ use decisions::records::{PlanJob, TokenKind};
 use decisions::runs::{
     CancelRun, CreateRun, PlanAccepted, PlanFailed, RerunRun, RunDue, RunOrigin, SweepRun,
 };
-use decisions::tenants::{CreateTenant, EnsureTenant, PutWebhook};
+use decisions::tenants::{CreateTenant, EnsureTenant, PutWebhook, RemoveWebhook};
 use decisions::tokens::{CreateToken, RevokeToken, TokenScope};
 use serde_json::json;
 use serde_json::value::to_raw_value;
@@ -61,8 +61,13 @@ impl<S: Store> World<S> {
                 name: words.at(0)?.into(),
                 url: format!("https://example.com/{}", words.at(0)?),
                 events: words.plain[1..].iter().map(|event| event.to_string()).collect(),
+                secret: "a secret of some length".to_owned().into(),
+                ordered: words.option("ordered") == Some("yes"),
             }
             .into(),
+            "webhook-remove" => {
+                RemoveWebhook { tenant: self.tenant_of(words), name: words.at(0)?.into() }.into()
+            }
             "claim" | "delivered" | "failed" | "redrive" | "expire" => self.outbox_says(verb, words)?,
             "look" => self.look(words)?,
             "sweep" => SweepRun { run: self.run_named(words.at(0)?)? }.into(),

@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use decisions::doctor::{JobFile, RunFile};
 use decisions::records::{
-    Delivery, Event, Execution, Job, Log, LogChunk, Queue, QueueId, Run, Runner, Tenant, Token,
+    Delivery, Event, Execution, Job, LaneKey, Log, LogChunk, Queue, QueueId, Run, Runner, Tenant, Token,
+    Webhook, WebhookKey,
 };
 use decisions::{Ask, Book};
-use store::{Due, Loaded, LogBounds, Store, StoreError};
+use store::{Due, Loaded, LogBounds, OutboxCounts, Store, StoreError};
 use tokio::sync::{Notify, Semaphore};
 use wire::{ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time, TokenId};
 
@@ -87,8 +88,48 @@ impl<S: Store> Store for Watched<S> {
         self.inner.due(now, limit).await
     }
 
-    async fn deliveries_ready(&self, now: Time, limit: usize) -> Result<Vec<MessageId>, StoreError> {
-        self.inner.deliveries_ready(now, limit).await
+    async fn lanes_ready(
+        &self,
+        now: Time,
+        after: Option<&LaneKey>,
+        limit: usize,
+    ) -> Result<Vec<LaneKey>, StoreError> {
+        self.inner.lanes_ready(now, after, limit).await
+    }
+
+    async fn deliveries_ready_of(
+        &self,
+        lane: &LaneKey,
+        now: Time,
+        limit: usize,
+    ) -> Result<Vec<MessageId>, StoreError> {
+        self.inner.deliveries_ready_of(lane, now, limit).await
+    }
+
+    async fn deliveries_in(
+        &self,
+        state: machines::delivery::State,
+        after: Option<MessageId>,
+        limit: usize,
+    ) -> Result<Vec<Delivery>, StoreError> {
+        self.inner.deliveries_in(state, after, limit).await
+    }
+
+    async fn outbox_counts(&self) -> Result<OutboxCounts, StoreError> {
+        self.inner.outbox_counts().await
+    }
+
+    async fn webhook(&self, key: &WebhookKey) -> Result<Option<Webhook>, StoreError> {
+        self.inner.webhook(key).await
+    }
+
+    async fn webhooks_of(
+        &self,
+        tenant: TenantId,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Webhook>, StoreError> {
+        self.inner.webhooks_of(tenant, after, limit).await
     }
 
     async fn queues(&self) -> Result<Vec<Queue>, StoreError> {

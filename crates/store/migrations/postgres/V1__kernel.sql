@@ -34,8 +34,12 @@ CREATE TABLE webhooks (
     name        text COLLATE "C" NOT NULL,
     url         text NOT NULL,
     events      text NOT NULL, -- a JSON array
+    secret      text NOT NULL, -- signs the deliveries
+    ordered     boolean NOT NULL,
+    turns       bigint  NOT NULL CHECK (turns >= 0), -- given out so far
+    removed     boolean NOT NULL,
     PRIMARY KEY (tenant_id, name)
-);
+) WITH (fillfactor = 50);
 
 -- A queue is a tenant's set of requirements; its id is made from both.
 CREATE TABLE queues (
@@ -221,6 +225,8 @@ CREATE TABLE effects (
 CREATE TABLE deliveries (
     id            text COLLATE "C" NOT NULL PRIMARY KEY,
     tenant_id     text COLLATE "C" NOT NULL REFERENCES tenants (id),
+    lane          text COLLATE "C" NOT NULL,
+    turn          bigint      NOT NULL CHECK (turn >= 0), -- its place in an ordered lane, or 0
     event         text        NOT NULL,
     subject       text        NOT NULL,
     url           text        NOT NULL,
@@ -235,8 +241,13 @@ CREATE TABLE deliveries (
     updated_at    timestamptz NOT NULL,
     delivered_at  timestamptz
 ) WITH (fillfactor = 80);
--- Two indexes, so that looking for claims that ran out does not walk over a backlog of messages that wait.
-CREATE INDEX deliveries_due ON deliveries (due_at) WHERE state IN ('pending', 'retry_wait');
+-- What waits where order does not matter, lane by lane; and what is open where it does.
+CREATE INDEX deliveries_waiting ON deliveries (tenant_id, lane, due_at, id)
+    WHERE turn = 0 AND due_at IS NOT NULL AND state <> 'delivering';
+CREATE UNIQUE INDEX deliveries_turns ON deliveries (tenant_id, lane, turn) WHERE turn > 0 AND due_at IS NOT NULL;
+CREATE INDEX deliveries_open ON deliveries (id) WHERE due_at IS NOT NULL;
+CREATE INDEX deliveries_dead ON deliveries (id) WHERE state = 'dead_letter';
+-- Looking for claims that ran out does not walk over a backlog of messages that wait.
 CREATE INDEX deliveries_claimed ON deliveries (due_at) WHERE state = 'delivering';
 CREATE INDEX deliveries_reports ON deliveries (reports) WHERE reports IS NOT NULL;
 

@@ -33,6 +33,10 @@ CREATE TABLE webhooks (
     name        TEXT    NOT NULL,
     url         TEXT    NOT NULL,
     events      TEXT    NOT NULL, -- a JSON array
+    secret      TEXT    NOT NULL, -- signs the deliveries
+    ordered     INTEGER NOT NULL,
+    turns       INTEGER NOT NULL CHECK (turns >= 0), -- given out so far
+    removed     INTEGER NOT NULL,
     PRIMARY KEY (tenant_id, name)
 ) STRICT, WITHOUT ROWID;
 
@@ -234,6 +238,8 @@ CREATE TABLE effects (
 CREATE TABLE deliveries (
     id            TEXT    NOT NULL PRIMARY KEY,
     tenant_id     TEXT    NOT NULL REFERENCES tenants (id),
+    lane          TEXT    NOT NULL,
+    turn          INTEGER NOT NULL CHECK (turn >= 0), -- its place in an ordered lane, or 0
     event         TEXT    NOT NULL,
     subject       TEXT    NOT NULL,
     url           TEXT    NOT NULL,
@@ -250,7 +256,14 @@ CREATE TABLE deliveries (
     updated_at    INTEGER NOT NULL,
     delivered_at  INTEGER
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX deliveries_due ON deliveries (due_at) WHERE due_at IS NOT NULL;
+-- What waits where order does not matter, lane by lane; and what is open where it does.
+CREATE INDEX deliveries_waiting ON deliveries (tenant_id, lane, due_at)
+    WHERE turn = 0 AND due_at IS NOT NULL AND state <> 'delivering';
+CREATE UNIQUE INDEX deliveries_turns ON deliveries (tenant_id, lane, turn) WHERE turn > 0 AND due_at IS NOT NULL;
+-- Looking for claims that ran out does not walk over a backlog of messages that wait.
+CREATE INDEX deliveries_claimed ON deliveries (due_at) WHERE state = 'delivering';
+CREATE INDEX deliveries_open ON deliveries (id) WHERE due_at IS NOT NULL;
+CREATE INDEX deliveries_dead ON deliveries (id) WHERE state = 'dead_letter';
 CREATE INDEX deliveries_reports ON deliveries (reports) WHERE reports IS NOT NULL;
 
 -- The audit log, numbered without gaps in commit order. What one save says about one root in a row is one row here: the

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use decisions::policy::CHUNK;
 use decisions::records::{AttemptKey, QueueId, ReadyKey};
 use decisions::{Ask, Book};
-use wire::{ExecId, JobId, RunId};
+use wire::{ExecId, JobId, MessageId, RunId};
 
 use super::tables::{Seen, Tables};
 
@@ -55,11 +55,10 @@ impl Loader<'_> {
             Ask::Spec(id) => self.spec(*id),
             Ask::Sweep(id) => self.sweep(*id),
             Ask::Release(id) => self.release(*id),
-            Ask::Delivery(id) => {
-                tables.deliveries.bring(id, &mut self.book.deliveries, &mut self.seen.deliveries);
-                if let Some(run) = tables.deliveries.get(id).and_then(|it| it.reports) {
-                    self.run(run);
-                }
+            Ask::Delivery(id) => self.delivery(*id),
+            Ask::Claim(id) => {
+                self.delivery(*id);
+                self.book.lane_heads.extend(tables.lane_head(*id).map(|head| (*id, head)));
             }
             Ask::Upload(id) => self.upload(*id),
             Ask::Content(tenant, digest) => self.content(*tenant, *digest),
@@ -70,6 +69,13 @@ impl Loader<'_> {
             Ask::Bundle(id) => self.bundle(*id),
             Ask::Collector => self.collector(),
             Ask::Collection(id) => self.collection(*id),
+        }
+    }
+
+    fn delivery(&mut self, id: MessageId) {
+        self.tables.deliveries.bring(&id, &mut self.book.deliveries, &mut self.seen.deliveries);
+        if let Some(run) = self.tables.deliveries.get(&id).and_then(|it| it.reports) {
+            self.run(run);
         }
     }
 
@@ -148,7 +154,7 @@ impl Loader<'_> {
         let of_tenants = self.book.tenants.peek_all().map(|tenant| tenant.id);
         let tenants: BTreeSet<_> = of_jobs.chain(of_runs).chain(of_versions).chain(of_tenants).collect();
         for webhook in self.tables.webhooks.all().filter(|webhook| tenants.contains(&webhook.key.tenant)) {
-            self.book.webhooks.bring(webhook.clone());
+            self.tables.webhooks.bring(&webhook.key, &mut self.book.webhooks, &mut self.seen.webhooks);
         }
     }
 }

@@ -8,7 +8,7 @@ use decisions::book::{Kept, Shelf};
 use decisions::records::{
     Attempt, AttemptKey, Blob, Bundle, Collection, Collector, Delivery, EffectRow, Event, Execution, Job,
     Log, Possession, PossessionKey, Queue, ReadyKey, Run, Runner, Tenant, Token, Transition, Upload, Usage,
-    Version, Webhook,
+    Version, Webhook, WebhookKey,
 };
 use wire::{BlobId, CollectionId, ExecId, JobId, MessageId, RunId, TenantId, TokenId, UploadId, VersionId};
 
@@ -70,6 +70,7 @@ pub struct Seen {
     pub executions: BTreeMap<ExecId, u64>,
     pub runners: BTreeMap<<Runner as Kept>::Key, u64>,
     pub deliveries: BTreeMap<MessageId, u64>,
+    pub webhooks: BTreeMap<WebhookKey, u64>,
     pub tokens: BTreeMap<TokenId, u64>,
     pub logs: BTreeMap<ExecId, u64>,
     pub uploads: BTreeMap<UploadId, u64>,
@@ -124,6 +125,7 @@ impl Tables {
         self.executions.check(&book.executions, &seen.executions)?;
         self.runners.check(&book.runners, &seen.runners)?;
         self.deliveries.check(&book.deliveries, &seen.deliveries)?;
+        self.webhooks.check(&book.webhooks, &seen.webhooks)?;
         self.tokens.check(&book.tokens, &seen.tokens)?;
         self.logs.check(&book.logs, &seen.logs)?;
         self.uploads.check(&book.uploads, &seen.uploads)?;

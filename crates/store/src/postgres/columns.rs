@@ -71,10 +71,18 @@ table!(Webhook, "webhooks", |it| {
     Key name: "text" = it.key.name.as_str();
     Moving url: "text" = it.url.as_str();
     Moving events: "text" = json_list(&it.events);
+    Moving secret: "text" = it.secret.expose();
+    Moving ordered: "boolean" = it.ordered;
+    Moving turns: "bigint" = it.turns;
+    Moving removed: "boolean" = it.removed;
 } |cells| Ok(Webhook {
     key: WebhookKey { tenant: cells.next()?, name: cells.next()? },
     url: cells.next()?,
     events: cells.next()?,
+    secret: cells.next::<String>()?.into(),
+    ordered: cells.next()?,
+    turns: cells.next()?,
+    removed: cells.next()?,
 }));
 
 table!(Queue, "queues", |it| {
@@ -278,6 +286,8 @@ table!(Execution, "executions", |it| {
 table!(Delivery, "deliveries", |it| {
     Key id: "text" = it.id.to_string();
     Fixed tenant_id: "text" = it.tenant.to_string();
+    Fixed lane: "text" = it.lane.as_str();
+    Fixed turn: "bigint" = it.turn;
     Fixed event: "text" = it.event.as_str();
     Fixed subject: "text" = it.subject.as_str();
     Fixed url: "text" = it.url.as_str();
@@ -294,6 +304,8 @@ table!(Delivery, "deliveries", |it| {
 } |cells| Ok(Delivery {
     id: cells.next()?,
     tenant: cells.next()?,
+    lane: cells.next()?,
+    turn: cells.next()?,
     event: cells.next()?,
     subject: cells.next()?,
     url: cells.next()?,

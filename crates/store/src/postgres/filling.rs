@@ -213,6 +213,11 @@ impl Filling {
         Ok(())
     }
 
+    pub fn lane_head(&mut self, cells: &mut Cells<'_>) -> Result<(), StoreError> {
+        self.book.lane_heads.insert(cells.next()?, cells.next()?);
+        Ok(())
+    }
+
     pub fn webhook(&mut self, cells: &mut Cells<'_>) -> Result<(), StoreError> {
         self.versions.bring::<Webhook>(&mut self.book, seen(cells)?);
         Ok(())

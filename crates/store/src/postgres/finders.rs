@@ -25,9 +25,6 @@ const RELEASES: &str = "SELECT id FROM jobs WHERE releasing ORDER BY id LIMIT $1
 const CLAIMS_DUE: &str = "
     SELECT id FROM deliveries WHERE state = 'delivering' AND due_at <= (SELECT clock_timestamp())
     ORDER BY due_at, id LIMIT $1";
-const DELIVERIES_READY: &str = "
-    SELECT id FROM deliveries WHERE state IN ('pending', 'retry_wait') AND due_at <= (SELECT clock_timestamp())
-    ORDER BY due_at, id LIMIT $1";
 const EXECUTION_JOB: &str = "SELECT job_id FROM executions WHERE id = $1";
 const LOG_BOUNDS: &str = "SELECT coalesce(sum(size), 0)::bigint, coalesce(max(seq), 0) FROM event_groups";
 
@@ -118,10 +115,6 @@ pub async fn due(readers: &Pool, limit: usize) -> Result<Due, StoreError> {
         releases: cells(releases)?,
         claims: cells(claims)?,
     })
-}
-
-pub async fn deliveries_ready(readers: &Pool, limit: usize) -> Result<Vec<MessageId>, StoreError> {
-    cells(&ask_one(readers, DELIVERIES_READY, vec![Box::new(bound(limit))]).await?)
 }
 
 pub async fn queues(readers: &Pool) -> Result<Vec<Queue>, StoreError> {

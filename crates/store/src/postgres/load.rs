@@ -176,6 +176,7 @@ fn what_is_named(wanted: Wanted) -> Vec<Question> {
     ask!(asked, &sql::TENANTS_BY_ID, tenant, texts(wanted.tenants));
     ask!(asked, &sql::TENANTS_BY_NAME, tenant_name, texts(wanted.tenant_names));
     ask!(asked, &sql::DELIVERIES_BY_ID, delivery, texts(wanted.deliveries));
+    ask!(asked, sql::LANE_HEADS, lane_head, texts(wanted.claims));
     ask!(asked, &sql::TOKENS_BY_ID, token, texts(wanted.tokens));
     ask!(asked, sql::PLANS, plan, texts(wanted.plans));
     ask!(asked, sql::SUCCEEDED, succeeded, texts(wanted.succeeded));

@@ -28,6 +28,7 @@ mod lists;
 mod load;
 mod logs;
 mod open;
+mod outbox;
 mod pool;
 mod questions;
 mod queue;
@@ -43,16 +44,17 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use decisions::doctor::{BlobFile, JobFile, RunFile};
 use decisions::records::{
-    Blob, Bundle, Collection, Collector, Delivery, Event, Execution, Job, Log, LogChunk, Queue, QueueId, Run,
-    Runner, Tenant, Token, Upload, Usage, Version, VersionName,
+    Blob, Bundle, Collection, Collector, Delivery, Event, Execution, Job, LaneKey, Log, LogChunk, Queue,
+    QueueId, Run, Runner, Tenant, Token, Upload, Usage, Version, VersionName, Webhook, WebhookKey,
 };
 use decisions::{Ask, Book};
+use machines::delivery;
 use wire::{
     BlobId, CollectionId, Digest, ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time, TokenId,
     UploadId, VersionId,
 };
 
-use crate::{ArtifactsDue, Due, Loaded, LogBounds, OpenError, Store, StoreError};
+use crate::{ArtifactsDue, Due, Loaded, LogBounds, OpenError, OutboxCounts, Store, StoreError};
 use address::Address;
 use cache::Cache;
 use pool::Pool;
@@ -113,8 +115,48 @@ impl Store for Postgres {
         finders::due(&self.readers, limit).await
     }
 
-    async fn deliveries_ready(&self, _now: Time, limit: usize) -> Result<Vec<MessageId>, StoreError> {
-        finders::deliveries_ready(&self.readers, limit).await
+    async fn lanes_ready(
+        &self,
+        _now: Time,
+        after: Option<&LaneKey>,
+        limit: usize,
+    ) -> Result<Vec<LaneKey>, StoreError> {
+        outbox::lanes_ready(&self.readers, after, limit).await
+    }
+
+    async fn deliveries_ready_of(
+        &self,
+        lane: &LaneKey,
+        _now: Time,
+        limit: usize,
+    ) -> Result<Vec<MessageId>, StoreError> {
+        outbox::deliveries_ready_of(&self.readers, lane, limit).await
+    }
+
+    async fn deliveries_in(
+        &self,
+        state: delivery::State,
+        after: Option<MessageId>,
+        limit: usize,
+    ) -> Result<Vec<Delivery>, StoreError> {
+        outbox::deliveries_in(&self.readers, state, after, limit).await
+    }
+
+    async fn outbox_counts(&self) -> Result<OutboxCounts, StoreError> {
+        outbox::outbox_counts(&self.readers).await
+    }
+
+    async fn webhook(&self, key: &WebhookKey) -> Result<Option<Webhook>, StoreError> {
+        outbox::webhook(&self.readers, key).await
+    }
+
+    async fn webhooks_of(
+        &self,
+        tenant: TenantId,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Webhook>, StoreError> {
+        outbox::webhooks_of(&self.readers, tenant, after, limit).await
     }
 
     async fn queues(&self) -> Result<Vec<Queue>, StoreError> {

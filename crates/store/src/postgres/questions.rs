@@ -45,6 +45,15 @@ pub const JOBS_BY_KEY: &str = "
         WHERE t.tenant_id = u.tenant_id AND t.job_key = u.job_key AND t.job_key IS NOT NULL
         OFFSET 0) x";
 
+/// The first that is open in the lane of each delivery, of those in order.
+pub const LANE_HEADS: &str = "
+    SELECT u.id, x.id FROM unnest($1::text[]) AS u (id)
+    CROSS JOIN LATERAL (SELECT t.tenant_id, t.lane FROM deliveries t WHERE t.id = u.id AND t.turn > 0 OFFSET 0) d
+    CROSS JOIN LATERAL (
+        SELECT t.id FROM deliveries t
+        WHERE t.turn > 0 AND t.due_at IS NOT NULL AND t.tenant_id = d.tenant_id AND t.lane = d.lane
+        ORDER BY t.turn LIMIT 1) x";
+
 pub const PLANS: &str = "SELECT run_id, plan FROM run_plans WHERE run_id = ANY ($1::text[])";
 
 pub const SPECS: &str = "SELECT job_id, spec FROM job_specs WHERE job_id = ANY ($1::text[])";

@@ -25,6 +25,7 @@ pub struct Wanted {
     pub executions: BTreeSet<ExecId>,
     pub runners: BTreeSet<RunnerKey>,
     pub deliveries: BTreeSet<MessageId>,
+    pub claims: BTreeSet<MessageId>,
     pub tokens: BTreeSet<TokenId>,
     pub logs: BTreeSet<ExecId>,
     pub uploads: BTreeSet<UploadId>,
@@ -74,6 +75,10 @@ impl Wanted {
                 self.jobs.insert(*id);
             }
             Ask::Delivery(id) => drop(self.deliveries.insert(*id)),
+            Ask::Claim(id) => {
+                self.deliveries.insert(*id);
+                self.claims.insert(*id);
+            }
             Ask::Token(id) => drop(self.tokens.insert(*id)),
             Ask::Log(id) => drop(self.logs.insert(*id)),
             Ask::Upload(id) => drop(self.uploads.insert(*id)),

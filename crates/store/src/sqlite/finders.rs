@@ -61,16 +61,6 @@ pub fn due(connection: &Connection, now: Time, limit: usize) -> rusqlite::Result
     })
 }
 
-pub fn deliveries_ready(
-    connection: &Connection,
-    now: Time,
-    limit: usize,
-) -> rusqlite::Result<Vec<MessageId>> {
-    let sql = "SELECT id FROM deliveries WHERE due_at <= ?1 AND state IN ('pending', 'retry_wait') \
-               ORDER BY due_at, id LIMIT ?2";
-    rows::all(connection, sql, (now.as_micros(), limit as i64), rows::read_id)
-}
-
 pub fn queues(connection: &Connection) -> rusqlite::Result<Vec<Queue>> {
     rows::all(connection, "SELECT id, tenant_id, requires FROM queues ORDER BY id", [], rows::read_queue)
 }

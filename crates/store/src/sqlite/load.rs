@@ -11,7 +11,7 @@ use wire::{ExecId, JobId, MessageId, RunId, TenantId, TokenId};
 
 use crate::candidates::{ReadyAsk, best, counts_by_queue, ready_asks};
 use crate::sqlite::known::{BlobMoves, Known};
-use crate::sqlite::{logs, rows, tokens};
+use crate::sqlite::{logs, outbox, rows, tokens};
 
 pub fn load(connection: &Connection, known: &Known, asks: &[Ask]) -> rusqlite::Result<Book> {
     let mut loader = Loader { connection, known, book: Book::default(), moves: None };
@@ -49,6 +49,7 @@ impl Loader<'_> {
             Ask::Sweep(id) => self.sweep(*id),
             Ask::Release(id) => self.release(*id),
             Ask::Delivery(id) => self.delivery(*id),
+            Ask::Claim(id) => self.claim(*id),
             Ask::Token(id) => self.token(*id),
             Ask::Log(id) => self.log(*id),
             Ask::Upload(id) => self.upload(*id),
@@ -279,6 +280,14 @@ impl Loader<'_> {
         }
     }
 
+    fn claim(&mut self, id: MessageId) -> rusqlite::Result<()> {
+        self.delivery(id)?;
+        let Some(asked) = self.book.deliveries.peek(&id).filter(|it| it.is_ordered()) else { return Ok(()) };
+        let head = outbox::lane_head(self.connection, self.known, asked)?;
+        self.book.lane_heads.extend(head.map(|head| (id, head)));
+        Ok(())
+    }
+
     fn bring_webhooks(&mut self) -> rusqlite::Result<()> {
         let of_jobs = self.book.jobs.peek_all().map(|job| job.tenant);
         let of_runs = self.book.runs.peek_all().map(|run| run.tenant);
@@ -286,14 +295,14 @@ impl Loader<'_> {
         let of_tenants = self.book.tenants.peek_all().map(|tenant| tenant.id);
         let tenants: BTreeSet<TenantId> =
             of_jobs.chain(of_runs).chain(of_versions).chain(of_tenants).collect();
-        let sql = "SELECT tenant_id, name, url, events FROM webhooks WHERE tenant_id = ?1";
+        let sql = joined(rows::WEBHOOK, " WHERE tenant_id = ?1");
         let flying =
             self.known.all_flying::<Webhook>().filter(|webhook| tenants.contains(&webhook.key.tenant));
         for webhook in flying {
             self.book.webhooks.bring(webhook.clone());
         }
         for tenant in tenants {
-            for webhook in rows::all(self.connection, sql, [tenant.text().as_str()], rows::read_webhook)? {
+            for webhook in rows::all(self.connection, &sql, [tenant.text().as_str()], rows::read_webhook)? {
                 self.book.webhooks.bring(webhook);
             }
         }

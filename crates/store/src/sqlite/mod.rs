@@ -14,6 +14,7 @@ mod load;
 mod loader;
 mod logs;
 mod open;
+mod outbox;
 mod rows;
 mod save;
 mod tokens;
@@ -26,16 +27,17 @@ use std::sync::Arc;
 
 use decisions::doctor::{BlobFile, JobFile, RunFile};
 use decisions::records::{
-    Blob, Bundle, Collection, Collector, Delivery, Event, Execution, Job, Log, LogChunk, Queue, QueueId, Run,
-    Runner, Tenant, Token, Upload, Usage, Version, VersionName,
+    Blob, Bundle, Collection, Collector, Delivery, Event, Execution, Job, LaneKey, Log, LogChunk, Queue,
+    QueueId, Run, Runner, Tenant, Token, Upload, Usage, Version, VersionName, Webhook, WebhookKey,
 };
 use decisions::{Ask, Book};
+use machines::delivery;
 use wire::{
     BlobId, CollectionId, Digest, ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time, TokenId,
     UploadId, VersionId,
 };
 
-use crate::{ArtifactsDue, Due, Loaded, LogBounds, OpenError, Store, StoreError};
+use crate::{ArtifactsDue, Due, Loaded, LogBounds, OpenError, OutboxCounts, Store, StoreError};
 use finders::Readers;
 use loader::Loader;
 pub use loader::Session;
@@ -82,8 +84,54 @@ impl Store for Sqlite {
         self.readers.read(move |connection| finders::due(connection, now, limit)).await
     }
 
-    async fn deliveries_ready(&self, now: Time, limit: usize) -> Result<Vec<MessageId>, StoreError> {
-        self.readers.read(move |connection| finders::deliveries_ready(connection, now, limit)).await
+    async fn lanes_ready(
+        &self,
+        now: Time,
+        after: Option<&LaneKey>,
+        limit: usize,
+    ) -> Result<Vec<LaneKey>, StoreError> {
+        let after = after.cloned();
+        self.readers.read(move |connection| outbox::lanes_ready(connection, now, after.as_ref(), limit)).await
+    }
+
+    async fn deliveries_ready_of(
+        &self,
+        lane: &LaneKey,
+        now: Time,
+        limit: usize,
+    ) -> Result<Vec<MessageId>, StoreError> {
+        let lane = lane.clone();
+        self.readers.read(move |connection| outbox::deliveries_ready_of(connection, &lane, now, limit)).await
+    }
+
+    async fn deliveries_in(
+        &self,
+        state: delivery::State,
+        after: Option<MessageId>,
+        limit: usize,
+    ) -> Result<Vec<Delivery>, StoreError> {
+        self.readers.read(move |connection| outbox::deliveries_in(connection, state, after, limit)).await
+    }
+
+    async fn outbox_counts(&self) -> Result<OutboxCounts, StoreError> {
+        self.readers.read(outbox::outbox_counts).await
+    }
+
+    async fn webhook(&self, key: &WebhookKey) -> Result<Option<Webhook>, StoreError> {
+        let key = key.clone();
+        self.readers.read(move |connection| outbox::webhook(connection, &key)).await
+    }
+
+    async fn webhooks_of(
+        &self,
+        tenant: TenantId,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Webhook>, StoreError> {
+        let after = after.map(str::to_owned);
+        self.readers
+            .read(move |connection| outbox::webhooks_of(connection, tenant, after.as_deref(), limit))
+            .await
     }
 
     async fn queues(&self) -> Result<Vec<Queue>, StoreError> {

@@ -31,7 +31,9 @@ pub const EXECUTION: &str = "SELECT id, job_id, attempt, run_id, token, runner_i
      granted_at, expires_at, timeout_at, cancel_by, due_at, started_at, finished_at, outcome, exit_code, summary, \
      artifacts, runner_shared FROM executions";
 pub const DELIVERY: &str = "SELECT id, tenant_id, event, subject, url, body, state, tries, claims, due_at, reports, \
-     last_error, created_at, updated_at, delivered_at FROM deliveries";
+     last_error, created_at, updated_at, delivered_at, lane, turn FROM deliveries";
+pub const WEBHOOK: &str =
+    "SELECT tenant_id, name, url, events, secret, ordered, turns, removed FROM webhooks";
 pub const RUNNER: &str =
     "SELECT tenant_id, id, acks_missed, barred_until, last_seen_at, capabilities FROM runners";
 pub const READY: &str = "SELECT queue_id, rank, since, job_id, attempt FROM ready";
@@ -212,6 +214,10 @@ pub fn read_webhook(row: &Row<'_>) -> rusqlite::Result<Webhook> {
         key: WebhookKey { tenant: id(row, 0)?, name: row.get(1)? },
         url: row.get(2)?,
         events: text(row, 3, parse_list)?,
+        secret: row.get::<_, String>(4)?.into(),
+        ordered: row.get(5)?,
+        turns: row.get(6)?,
+        removed: row.get(7)?,
     })
 }
 
@@ -232,6 +238,8 @@ pub fn read_delivery(row: &Row<'_>) -> rusqlite::Result<Delivery> {
         created_at: time(row, 12)?,
         updated_at: time(row, 13)?,
         delivered_at: maybe_time(row, 14)?,
+        lane: row.get(15)?,
+        turn: row.get(16)?,
     })
 }
 

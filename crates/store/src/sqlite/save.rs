@@ -63,14 +63,20 @@ fn write_tenant(connection: &Connection, before: Option<&Tenant>, it: &Tenant) -
 }
 
 fn write_webhook(connection: &Connection, it: &Webhook) -> rusqlite::Result<()> {
-    let sql = "INSERT INTO webhooks (tenant_id, name, url, events) VALUES (?1, ?2, ?3, ?4) \
-               ON CONFLICT DO UPDATE SET url = excluded.url, events = excluded.events";
+    let sql = "INSERT INTO webhooks (tenant_id, name, url, events, secret, ordered, turns, removed) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO UPDATE SET url = excluded.url, \
+               events = excluded.events, secret = excluded.secret, ordered = excluded.ordered, \
+               turns = excluded.turns, removed = excluded.removed";
     let tenant = it.key.tenant.text();
     connection.prepare_cached(sql)?.execute(params![
         tenant.as_str(),
         it.key.name,
         it.url,
-        list(&it.events)
+        list(&it.events),
+        it.secret.expose(),
+        it.ordered,
+        it.turns,
+        it.removed,
     ])?;
     Ok(())
 }
@@ -410,8 +416,8 @@ fn write_delivery(connection: &Connection, before: Option<&Delivery>, it: &Deliv
         return Ok(());
     }
     let sql = "INSERT INTO deliveries (id, tenant_id, event, subject, url, body, state, tries, claims, due_at, reports, \
-               last_error, created_at, updated_at, delivered_at) VALUES \
-               (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
+               last_error, created_at, updated_at, delivered_at, lane, turn) VALUES \
+               (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
     connection.prepare_cached(sql)?.execute(params![
         it.id.text().as_str(),
         it.tenant.text().as_str(),
@@ -428,6 +434,8 @@ fn write_delivery(connection: &Connection, before: Option<&Delivery>, it: &Deliv
         micros(it.created_at),
         micros(it.updated_at),
         it.delivered_at.map(micros),
+        it.lane,
+        it.turn,
     ])?;
     Ok(())
 }

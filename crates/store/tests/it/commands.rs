@@ -182,6 +182,8 @@ pub fn webhook(name: &str, events: &[&str]) -> PutWebhook {
         name: name.into(),
         url: format!("https://example.org/{name}"),
         events: events.iter().map(|event| (*event).into()).collect(),
+        secret: "a secret of some length".to_owned().into(),
+        ordered: false,
     }
 }
 

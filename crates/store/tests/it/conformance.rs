@@ -5,6 +5,7 @@
 mod asks;
 mod chunks;
 mod finders;
+mod lanes;
 mod lists;
 mod log;
 mod printed;

@@ -11,7 +11,7 @@ use decisions::records::{Delivery, Event, Execution, Log, LogChunk, QueueId, Run
 use decisions::{Answer, Ask, Book, Changes, Command, Granted, Policy, Refusal, decide};
 use machines::Machine;
 use store::{Loaded, Store, StoreError};
-use wire::{JobId, RunId, TenantId, Time};
+use wire::{JobId, MessageId, RunId, TenantId, Time};
 
 use crate::commands;
 
@@ -141,6 +141,15 @@ impl<S: Store> Desk<S> {
         let mut loaded = self.load(asks).await;
         loaded.book.apply(changes);
         self.store.save(loaded.session, loaded.book).await
+    }
+
+    /// What may be claimed, lane by lane.
+    pub async fn claimable(&self, limit: usize) -> Vec<MessageId> {
+        let mut ready = Vec::new();
+        for lane in self.store.lanes_ready(self.now(), None, ALL).await.unwrap() {
+            ready.extend(self.store.deliveries_ready_of(&lane, self.now(), limit).await.unwrap());
+        }
+        ready
     }
 
     pub async fn job(&self, id: JobId) -> JobFile {

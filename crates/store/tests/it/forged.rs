@@ -43,7 +43,15 @@ pub fn some_queue(tenant: TenantId) -> Queue {
 
 pub fn some_webhook(tenant: TenantId) -> Webhook {
     let key = WebhookKey { tenant, name: HARD.into() };
-    Webhook { key, url: HARD.into(), events: vec![HARD.into(), String::new()] }
+    Webhook {
+        key,
+        url: HARD.into(),
+        events: vec![HARD.into(), String::new()],
+        secret: HARD.to_owned().into(),
+        ordered: true,
+        turns: i64::MAX,
+        removed: true,
+    }
 }
 
 pub fn full_runner() -> Runner {
@@ -247,6 +255,8 @@ pub fn bare_delivery(number: u128, tenant: TenantId) -> Delivery {
     Delivery {
         id: MessageId::from_u128(number),
         tenant,
+        lane: String::new(),
+        turn: 0,
         event: String::new(),
         subject: String::new(),
         url: String::new(),
@@ -265,6 +275,8 @@ pub fn bare_delivery(number: u128, tenant: TenantId) -> Delivery {
 
 pub fn full_delivery(number: u128, tenant: TenantId, run: RunId) -> Delivery {
     Delivery {
+        lane: HARD.into(),
+        turn: i64::MAX,
         event: "run.finished".into(),
         subject: HARD.into(),
         url: HARD.into(),

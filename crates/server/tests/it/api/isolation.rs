@@ -38,6 +38,9 @@ async fn first<S: Store>(site: &Site<S>) -> First {
     site.post(&tenant.tenant, &format!("{}/jobs", tenant.path), asked).await.expect(201);
     let shown = site.get(&tenant.tenant, &format!("{}/jobs/{job}", tenant.path)).await.expect(200);
     let execution = text(&shown["attempts"][0]["executions"][0]["exec_id"]);
+    let asked = json!({"url": "https://acme.example/acme", "events": ["run.finished"],
+        "secret": "acme-secret-of-some-length"});
+    site.put(&tenant.tenant, &format!("{}/webhooks/acme-hook", tenant.path), asked).await.expect(200);
     let tokens = site.get(&tenant.tenant, &format!("{}/tokens", tenant.path)).await.expect(200);
     let token = text(&tokens["items"][0]["id"]);
     let id = text(&site.get(&tenant.tenant, &tenant.path).await.expect(200)["id"]);
@@ -59,7 +62,7 @@ impl First {
     fn path(&self, template: &str) -> String {
         let id = [("/runs/", &self.run), ("/jobs/", &self.job), ("/tokens/", &self.token)];
         let id = id.iter().find(|(part, _)| template.contains(part)).map_or("", |(_, id)| id);
-        template.replace("{tenant}", &self.tenant.name).replace("{id}", id)
+        template.replace("{tenant}", &self.tenant.name).replace("{id}", id).replace("{name}", "acme-hook")
     }
 }
 
@@ -92,7 +95,7 @@ async fn every_route_of_the_document_tells_a_stranger_nothing<S: Store>(site: Si
 async fn what_a_stranger_may_list_and_look_up_holds_nothing_of_others<S: Store>(site: Site<S>) {
     let acme = first(&site).await;
     let beta = site.tenant("beta").await;
-    for list in ["", "/runs", "/tokens", "/runners", "/events"] {
+    for list in ["", "/runs", "/tokens", "/runners", "/events", "/webhooks"] {
         let reply = site.get(&beta.tenant, &format!("/v1/tenants/beta{list}")).await;
         reply.expect(200);
         acme.is_not_in(&reply, list);

@@ -13,6 +13,7 @@ use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
 use hyper::{HeaderMap, Request, Response};
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
+use server::outbox::Rules;
 use server::serve::{Server, Settings};
 use store::{Memory, Sqlite, Store};
 use tempfile::TempDir;
@@ -61,7 +62,7 @@ impl<S: Store> Site<S> {
     pub async fn open(store: Arc<S>, policy: Policy, folder: Option<TempDir>) -> Site<S> {
         let listen = SocketAddr::from(([127, 0, 0, 1], 0));
         let admin_token = Some(TokenSecret::from(ADMIN.to_string()));
-        let settings = Settings { listen, policy, admin_token };
+        let settings = Settings { listen, policy, admin_token, outbox: Rules::default() };
         let server = Server::start(store.clone(), settings).await.expect("the server starts");
         let mut site = Site { server, store, document: Value::Null, folder };
         let document = site.send("GET", "/openapi.json", &[], Bytes::new()).await;

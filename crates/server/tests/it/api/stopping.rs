@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use decisions::Policy;
 use hyper::body::Bytes;
 use serde_json::json;
+use server::outbox::Rules;
 use server::serve::{STOP_TIME_MAX, Server, Settings};
 use store::Memory;
 
@@ -48,8 +49,12 @@ async fn a_lease_survives_a_restart() {
 #[tokio::test]
 async fn an_admin_token_is_minted_at_the_first_start_only() {
     let store: Arc<Memory> = Arc::default();
-    let settings =
-        || Settings { listen: ([127, 0, 0, 1], 0).into(), policy: Policy::default(), admin_token: None };
+    let settings = || Settings {
+        listen: ([127, 0, 0, 1], 0).into(),
+        policy: Policy::default(),
+        admin_token: None,
+        outbox: Rules::default(),
+    };
     let server = Server::start(store.clone(), settings()).await.expect("it starts");
     let minted = server.minted.clone().expect("there was none");
     server.stop().await;

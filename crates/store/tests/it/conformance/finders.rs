@@ -163,14 +163,14 @@ async fn claims_are_due_when_they_run_out<S: Store>(desk: Desk<S>) {
 async fn messages_that_waited_longest_come_first<S: Store>(desk: Desk<S>) {
     let desk = desk.open().await;
     let messages = messages(&desk, 12).await;
-    assert_eq!(desk.store.deliveries_ready(desk.now(), ALL).await.unwrap(), messages);
-    assert_eq!(desk.store.deliveries_ready(desk.now(), 5).await.unwrap(), messages[..5]);
+    assert_eq!(desk.claimable(ALL).await, messages);
+    assert_eq!(desk.claimable(5).await, messages[..5]);
 }
 
 async fn messages_wait_until_they_are_claimed_or_over<S: Store>(desk: Desk<S>) {
     let desk = desk.open().await;
     let messages = messages(&desk, 5).await;
-    let ready = async || desk.store.deliveries_ready(desk.now(), ALL).await.unwrap();
+    let ready = async || desk.claimable(ALL).await;
     let hasty = desk.with_policy(|policy| policy.delivery_backoff_first = Duration::ZERO);
     let dead = desk.with_policy(|policy| policy.delivery_tries_max = 1);
     desk.must_all(messages[..4].iter().map(|message| claim(*message))).await;
@@ -218,7 +218,7 @@ async fn what_is_not_there_is_not_found<S: Store>(desk: Desk<S>) {
     assert_eq!(desk.store.job_files_after(None, ALL).await, Ok(vec![]));
     assert_eq!(desk.store.run_files_after(None, ALL).await, Ok(vec![]));
     assert_eq!(desk.store.deliveries_after(None, ALL).await, Ok(vec![]));
-    assert_eq!(desk.store.deliveries_ready(desk.now(), ALL).await, Ok(vec![]));
+    assert_eq!(desk.claimable(ALL).await, []);
     assert_eq!(desk.store.queues().await, Ok(vec![]));
     assert_eq!(desk.store.events_of(&job_id(1).to_string()).await, Ok(vec![]));
     assert_eq!(desk.store.events_of("'; DROP TABLE events; --").await, Ok(vec![]));
@@ -264,7 +264,7 @@ async fn runs_are_paged_with_their_jobs_and_log<S: Store>(desk: Desk<S>) {
         assert_eq!(file.run, desk.run(file.run.id).await);
         assert_eq!(file.events, desk.store.events_of(&file.run.id.to_string()).await.unwrap());
     }
-    let message = desk.store.deliveries_ready(desk.now(), 1).await.unwrap()[0];
+    let message = desk.claimable(1).await[0];
     desk.must(claim(message)).await;
     desk.must(delivered(message, 1)).await;
     let second = desk.store.run_files_after(Some(run_id(1)), 1).await.unwrap();

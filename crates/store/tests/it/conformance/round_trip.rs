@@ -150,6 +150,10 @@ async fn every_record_survives_being_changed_back_and_forth<S: Store>(desk: Desk
         key: WebhookKey { tenant: tenant.id, name: "hook".into() },
         url: text.into(),
         events: vec![text.into()],
+        secret: text.to_owned().into(),
+        ordered: text.is_empty(),
+        turns: text.len() as i64,
+        removed: text.is_empty(),
     };
     for round in 0..2 {
         let ask = Ask::Execution(execution.id);
@@ -238,6 +242,8 @@ impl Full {
                 ..full_execution(50, execution.attempt, 1, run.id)
             },
             delivery: Delivery {
+                lane: delivery.lane.clone(),
+                turn: delivery.turn,
                 event: delivery.event.clone(),
                 subject: delivery.subject.clone(),
                 url: delivery.url.clone(),

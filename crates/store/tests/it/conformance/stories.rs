@@ -138,7 +138,7 @@ async fn one_of_two_messages_died<S: Store>(desk: &Desk<S>) -> [MessageId; 2] {
     desk.must(webhook("ops", &["run.finished"])).await;
     desk.must(webhook("chat", &["run.finished"])).await;
     desk.must(run(1, vec![])).await;
-    let messages = desk.store.deliveries_ready(desk.now(), 9).await.unwrap();
+    let messages = desk.claimable(9).await;
     desk.must_all(messages.iter().map(|message| claim(*message))).await;
     desk.with_policy(|policy| policy.delivery_tries_max = 1).must(undelivered(messages[0], 1)).await;
     messages.try_into().unwrap()

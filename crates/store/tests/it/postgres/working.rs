@@ -60,6 +60,8 @@ fn a_job_is_read_back_as_it_was_written() {
                 name: "ops".into(),
                 url: "http://localhost/".into(),
                 events: vec!["job.finished".into()],
+                secret: "a secret of some length".to_owned().into(),
+                ordered: false,
             })
             .await;
         let mut command = submit();
@@ -83,7 +85,8 @@ fn a_job_is_read_back_as_it_was_written() {
         assert_eq!(server.store.execution_job(lease.execution).await, Ok(Some(job)));
         assert_eq!(server.store.events_of(&job.to_string()).await.unwrap(), file.events);
         assert_eq!(server.store.queues().await.unwrap(), [queue()]);
-        let waiting = server.store.deliveries_ready(NOW, 10).await.unwrap();
+        let lanes = server.store.lanes_ready(NOW, None, 10).await.unwrap();
+        let waiting = server.store.deliveries_ready_of(&lanes[0], NOW, 10).await.unwrap();
         let deliveries = server.store.deliveries_after(None, 10).await.unwrap();
         assert_eq!(waiting, deliveries.iter().map(|delivery| delivery.id).collect::<Vec<_>>());
         assert_eq!(waiting.len(), 1);

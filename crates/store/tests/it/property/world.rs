@@ -184,7 +184,10 @@ impl World {
                 let events = known.iter().enumerate().filter(|(index, _)| events & (1 << index) != 0);
                 let events = events.map(|(_, event)| (*event).to_owned()).collect();
                 let (name, url) = (format!("hook-{name}"), format!("https://example.org/{name}"));
-                PutWebhook { tenant: whose(*by_stranger), name, url, events }.into()
+                // Every second one is in order, whether it was or not.
+                let ordered = name.ends_with('1');
+                let secret = "a secret of some length".to_owned().into();
+                PutWebhook { tenant: whose(*by_stranger), name, url, events, secret, ordered }.into()
             }
         }
     }

@@ -89,7 +89,8 @@ const REFUSED: &[(&str, &str)] = &[
     ("UPDATE executions SET lease_hash = NULL", "not null"),
     // References.
     (
-        "INSERT INTO webhooks (tenant_id, name, url, events) VALUES ('ten_none', 'a', 'b', '[]')",
+        "INSERT INTO webhooks (tenant_id, name, url, events, secret, ordered, turns, removed)
+         VALUES ('ten_none', 'a', 'b', '[]', 's', false, 0, false)",
         "foreign key",
     ),
     ("INSERT INTO queues (id, tenant_id, requires) VALUES (7, 'ten_none', '[]')", "foreign key"),
