@@ -7,6 +7,7 @@
 //! Never: a state transition. A store does not know what a record means beyond its keys and constraints.
 //! Start at `memory.rs`, the shortest of the three; the conformance suite in `tests/` holds for all.
 
+pub mod blobs;
 mod candidates;
 mod error;
 mod log_groups;
@@ -30,6 +31,9 @@ use wire::{
     UploadId, VersionId,
 };
 
+pub use blobs::{
+    BlobError, BlobKey, Blobs, BlobsOpenError, ByteStream, Part, PartHere, StageError, Staged, Staging,
+};
 pub use error::{OpenError, StoreError};
 pub use memory::{Fault, Memory};
 pub use postgres::Postgres;
