@@ -101,6 +101,7 @@ fn lease_granted<S: Store>(api: &Api<S>, scope: Option<TenantId>, granted: Grant
         r#type: tag::LeaseGranted,
         job_id: granted.public_id,
         run_id: granted.run.map(|run| run.to_string()),
+        tenant_id: Some(granted.tenant),
         lease_id: granted.lease,
         lease_ttl_seconds: Decimal::from_duration(granted.lease_ttl),
         heartbeat_interval_seconds: Decimal::from_duration(granted.heartbeat_interval),

@@ -17,6 +17,9 @@ use crate::api::input::Input;
 use crate::api::runner::said::No;
 use crate::api::state::Api;
 
+/// A reference for each of the ten thousand files that a job may leave.
+const COMPLETE_BYTES_MAX: usize = 16 * 1024 * 1024;
+
 pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     routes
         .add::<__path_ack, _, _>(ack::<S>)
@@ -110,7 +113,7 @@ async fn commit<S: Store>(
 async fn complete<S: Store>(
     State(api): State<Api<S>>,
     access: RunnerAccess,
-    Input(said): Input<Complete>,
+    Input(said): Input<Complete, COMPLETE_BYTES_MAX>,
 ) -> Result<Json<CompleteAck>, No> {
     let lease = access.lease(&api, &said.lease_id).await?;
     let command = leases::Complete {
