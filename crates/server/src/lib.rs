@@ -7,6 +7,7 @@
 //! Never: SQL, a state transition, an answer before the commit that makes it true.
 
 pub mod api;
+pub mod artifacts;
 pub mod clock;
 pub mod dispatch;
 pub mod doctor;

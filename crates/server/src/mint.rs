@@ -1,6 +1,8 @@
 //! The one place that makes randomness: ids, lease secrets, tokens, jitter. All of it comes from the operating system.
 
-use wire::{ExecId, JobId, LeaseId, RunId, TenantId, Time, TokenId, TokenSecret};
+use wire::{
+    BlobId, ExecId, JobId, LeaseId, RunId, TenantId, Time, TokenId, TokenSecret, UploadId, VersionId,
+};
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Mint;
@@ -25,6 +27,23 @@ impl Mint {
     /// 256 bits: whoever holds it may speak for the attempt.
     pub fn lease(self, execution: ExecId) -> LeaseId {
         LeaseId::minted(execution, random())
+    }
+
+    pub fn upload(self, now: Time) -> UploadId {
+        UploadId::minted(now, random())
+    }
+
+    pub fn blob(self, now: Time) -> BlobId {
+        BlobId::minted(now, random())
+    }
+
+    pub fn version(self, now: Time) -> VersionId {
+        VersionId::minted(now, random())
+    }
+
+    /// 256 bits to sign with.
+    pub fn key(self) -> [u8; 32] {
+        random()
     }
 
     pub fn token(self, now: Time) -> TokenId {

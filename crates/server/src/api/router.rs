@@ -7,7 +7,7 @@ use store::Store;
 use crate::api::document::Routes;
 use crate::api::edge::{edge, no_method, no_route};
 use crate::api::state::Api;
-use crate::api::{events, jobs, logs, open, runner, runners, runs, tenants, tokens};
+use crate::api::{artifacts, events, jobs, logs, open, runner, runners, runs, tenants, tokens};
 
 pub fn router<S: Store>(api: Api<S>) -> Router {
     let mut routes = Routes::new();
@@ -21,9 +21,13 @@ pub fn router<S: Store>(api: Api<S>) -> Router {
         logs::routes,
         events::routes,
         runners::routes,
-    ] as [fn(Routes<S>) -> Routes<S>; 9]
+        artifacts::routes,
+    ] as [fn(Routes<S>) -> Routes<S>; 10]
     {
         routes = add(routes);
+    }
+    if api.collector.is_some() {
+        routes = artifacts::collector_routes(routes);
     }
     open::with_document(routes)
         .fallback(no_route)

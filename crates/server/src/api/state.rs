@@ -8,6 +8,7 @@ use tokio::sync::{Semaphore, watch};
 use wire::TokenSecret;
 
 use crate::api::vault::Vault;
+use crate::artifacts::{Artifacts, Collects};
 use crate::dispatch::Dispatch;
 use crate::engine::Engine;
 
@@ -21,6 +22,9 @@ pub struct Shared<S> {
     pub engine: Engine<S>,
     pub dispatch: Dispatch<S>,
     pub vault: Vault,
+    pub artifacts: Artifacts,
+    /// Without one nothing is collected, and nobody can ask for it.
+    pub collector: Option<Arc<dyn Collects>>,
     /// Log chunks that are being read or written.
     pub log_bodies: Semaphore,
     stopping: watch::Sender<bool>,
@@ -42,10 +46,16 @@ impl<S> Deref for Api<S> {
 
 impl<S: Store> Api<S> {
     /// `admin` opens everything, beside the admin tokens in the store; only its hash is kept.
-    pub fn new(engine: Engine<S>, dispatch: Dispatch<S>, admin: Option<&TokenSecret>) -> Api<S> {
+    pub fn new(
+        engine: Engine<S>,
+        dispatch: Dispatch<S>,
+        admin: Option<&TokenSecret>,
+        artifacts: Artifacts,
+        collector: Option<Arc<dyn Collects>>,
+    ) -> Api<S> {
         let (stopping, _) = watch::channel(false);
         let (vault, log_bodies) = (Vault::new(admin), Semaphore::new(LOG_BODIES_MAX));
-        Api(Arc::new(Shared { engine, dispatch, vault, log_bodies, stopping }))
+        Api(Arc::new(Shared { engine, dispatch, vault, artifacts, collector, log_bodies, stopping }))
     }
 
     /// From now on whoever waits is sent away, politely.
