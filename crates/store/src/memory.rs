@@ -3,23 +3,32 @@
 //! It keeps the same constraints as the databases do, and protects what was read in the simplest way: each record has a
 //! version, and a save on an older one is a conflict.
 
+mod artifacts;
+mod constraints;
+mod files;
 mod lists;
+mod load;
+mod tables;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use decisions::book::{Kept, Shelf};
-use decisions::doctor::{JobFile, RunFile};
-use decisions::policy::CHUNK;
+use decisions::doctor::{BlobFile, JobFile, RunFile};
 use decisions::records::{
-    Attempt, AttemptKey, Delivery, EffectRow, Event, Execution, Job, Log, LogChunk, Queue, QueueId, ReadyKey,
-    Run, Runner, Tenant, Token, Transition, Webhook,
+    Blob, Bundle, Collection, Collector, Delivery, Event, Execution, Job, Log, LogChunk, Queue, QueueId, Run,
+    Runner, Tenant, Token, Upload, Usage, Version, VersionName,
 };
 use decisions::{Ask, Book};
 use machines::delivery;
-use wire::{ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time, TokenId};
+use wire::{
+    BlobId, CollectionId, Digest, ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time, TokenId,
+    UploadId, VersionId,
+};
 
-use crate::{Due, Loaded, LogBounds, Store, StoreError};
+use crate::{ArtifactsDue, Due, Loaded, LogBounds, Store, StoreError};
+use load::Loader;
+pub use tables::Seen;
+use tables::Tables;
 
 /// What goes wrong with the next save.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,91 +56,6 @@ impl Memory {
     fn tables(&self) -> std::sync::MutexGuard<'_, Tables> {
         self.tables.lock().expect("a panic while saving would have left half a batch")
     }
-}
-
-/// One kind of record, each with the number of times it was written.
-#[derive(Debug, Clone)]
-struct Table<R: Kept>(BTreeMap<R::Key, (u64, R)>);
-
-impl<R: Kept> Default for Table<R> {
-    fn default() -> Self {
-        Table(BTreeMap::new())
-    }
-}
-
-impl<R: Kept> Table<R> {
-    fn get(&self, key: &R::Key) -> Option<&R> {
-        self.0.get(key).map(|(_, record)| record)
-    }
-
-    fn all(&self) -> impl Iterator<Item = &R> {
-        self.0.values().map(|(_, record)| record)
-    }
-
-    fn bring(&self, key: &R::Key, shelf: &mut Shelf<R>, seen: &mut BTreeMap<R::Key, u64>) {
-        if let Some((version, record)) = self.0.get(key) {
-            seen.insert(key.clone(), *version);
-            shelf.bring(record.clone());
-        }
-    }
-
-    /// What was read or is to be overwritten is still as it was seen, and what is new is still absent.
-    fn check(&self, shelf: &Shelf<R>, seen: &BTreeMap<R::Key, u64>) -> Result<(), StoreError> {
-        let touched = shelf.reads().chain(shelf.writes().map(|(_, record)| record));
-        for record in touched {
-            let version = self.0.get(&record.key()).map(|(version, _)| *version);
-            if version != seen.get(&record.key()).copied() {
-                return Err(StoreError::Conflict(std::any::type_name::<R>().into()));
-            }
-        }
-        Ok(())
-    }
-
-    fn write(&mut self, shelf: &Shelf<R>) {
-        for (_, record) in shelf.writes() {
-            let slot = self.0.entry(record.key()).or_insert_with(|| (0, record.clone()));
-            *slot = (slot.0 + 1, record.clone());
-        }
-    }
-}
-
-/// The versions a session saw.
-#[derive(Debug, Default)]
-pub struct Seen {
-    tenants: BTreeMap<<Tenant as Kept>::Key, u64>,
-    runs: BTreeMap<RunId, u64>,
-    jobs: BTreeMap<JobId, u64>,
-    attempts: BTreeMap<AttemptKey, u64>,
-    executions: BTreeMap<ExecId, u64>,
-    runners: BTreeMap<<Runner as Kept>::Key, u64>,
-    deliveries: BTreeMap<MessageId, u64>,
-    tokens: BTreeMap<TokenId, u64>,
-    logs: BTreeMap<ExecId, u64>,
-}
-
-#[derive(Debug, Default, Clone)]
-struct Tables {
-    tenants: Table<Tenant>,
-    runs: Table<Run>,
-    jobs: Table<Job>,
-    attempts: Table<Attempt>,
-    executions: Table<Execution>,
-    runners: Table<Runner>,
-    queues: Table<Queue>,
-    deliveries: Table<Delivery>,
-    webhooks: Table<Webhook>,
-    tokens: Table<Token>,
-    logs: Table<Log>,
-    log_chunks: BTreeMap<(ExecId, u64), Arc<[u8]>>,
-    by_job: BTreeSet<(JobId, ExecId)>,
-    triggers: BTreeMap<(TenantId, String), RunId>,
-    job_keys: BTreeMap<(TenantId, String), JobId>,
-    ready: BTreeSet<ReadyKey>,
-    specs: BTreeMap<JobId, Arc<str>>,
-    plans: BTreeMap<RunId, Arc<str>>,
-    needs: BTreeSet<(JobId, JobId)>,
-    effects: Vec<EffectRow>,
-    events: Vec<(String, Event)>,
 }
 
 impl Store for Memory {
@@ -344,6 +268,64 @@ impl Store for Memory {
         Ok(LogBounds { rows, last_seq: rows })
     }
 
+    async fn upload(&self, id: UploadId) -> Result<Option<Upload>, StoreError> {
+        Ok(self.tables().uploads.get(&id).cloned())
+    }
+
+    async fn blob(&self, id: BlobId) -> Result<Option<Blob>, StoreError> {
+        Ok(self.tables().blobs.get(&id).cloned())
+    }
+
+    async fn blob_of(&self, tenant: TenantId, digest: Digest) -> Result<Option<Blob>, StoreError> {
+        Ok(self.tables().blob_of(tenant, digest).cloned())
+    }
+
+    async fn usage(&self, tenant: TenantId) -> Result<Usage, StoreError> {
+        Ok(self.tables().usages.get(&tenant).cloned().unwrap_or(Usage { tenant, bytes: 0, blobs: 0 }))
+    }
+
+    async fn version(&self, name: &VersionName) -> Result<Option<Version>, StoreError> {
+        Ok(self.tables().version_named(name).cloned())
+    }
+
+    async fn versions_of(
+        &self,
+        tenant: TenantId,
+        package: Option<&str>,
+        after: Option<VersionId>,
+        limit: usize,
+    ) -> Result<Vec<Version>, StoreError> {
+        Ok(self.tables().versions_of(tenant, package, after, limit))
+    }
+
+    async fn bundle_of(&self, job: JobId) -> Result<Option<Bundle>, StoreError> {
+        Ok(self.tables().bundles.all().find(|bundle| bundle.job == job).cloned())
+    }
+
+    async fn collection(&self, id: CollectionId) -> Result<Option<Collection>, StoreError> {
+        Ok(self.tables().collections.get(&id).cloned())
+    }
+
+    async fn collector(&self) -> Result<Collector, StoreError> {
+        Ok(self.tables().collector.get(&()).cloned().unwrap_or_default())
+    }
+
+    async fn blobs_unreferenced(&self, after: Option<BlobId>, limit: usize) -> Result<Vec<Blob>, StoreError> {
+        Ok(self.tables().blobs_unreferenced(after, limit))
+    }
+
+    async fn artifacts_due(&self, now: Time, limit: usize) -> Result<ArtifactsDue, StoreError> {
+        Ok(self.tables().artifacts_due(now, limit))
+    }
+
+    async fn blob_files_after(
+        &self,
+        after: Option<BlobId>,
+        limit: usize,
+    ) -> Result<Vec<BlobFile>, StoreError> {
+        Ok(self.tables().blob_files_after(after, limit))
+    }
+
     async fn integrity(&self) -> Result<Vec<String>, StoreError> {
         Ok(Vec::new())
     }
@@ -352,292 +334,4 @@ impl Store for Memory {
 fn earliest<I: Ord>(due: impl Iterator<Item = (Time, I)>, limit: usize) -> Vec<I> {
     let ordered: BTreeSet<(Time, I)> = due.collect();
     ordered.into_iter().take(limit).map(|(_, id)| id).collect()
-}
-
-struct Loader<'a> {
-    tables: &'a Tables,
-    book: Book,
-    seen: Seen,
-}
-
-impl Loader<'_> {
-    fn answer(&mut self, ask: &Ask) {
-        let tables = self.tables;
-        match ask {
-            Ask::Tenant(id) => tables.tenants.bring(id, &mut self.book.tenants, &mut self.seen.tenants),
-            Ask::TenantName(name) => {
-                if let Some(tenant) = tables.tenants.all().find(|tenant| tenant.name == *name) {
-                    self.book.tenant_names.insert(name.clone(), tenant.id);
-                    tables.tenants.bring(&tenant.id, &mut self.book.tenants, &mut self.seen.tenants);
-                }
-            }
-            Ask::Run(id) => self.run(*id),
-            Ask::Plan(id) => self.book.plans.extend(tables.plans.get(id).map(|plan| (*id, plan.clone()))),
-            Ask::Succeeded(id) => {
-                let jobs = tables.jobs.all().filter(|job| job.run == Some(*id));
-                let names =
-                    jobs.filter(|job| job.state == machines::job::State::Succeeded).map(|it| it.name.clone());
-                self.book.succeeded.insert(*id, names.collect());
-            }
-            Ask::Family(id) => self.family(*id),
-            Ask::Execution(id) => self.execution(*id),
-            Ask::Runner(key) => tables.runners.bring(key, &mut self.book.runners, &mut self.seen.runners),
-            Ask::Token(id) => tables.tokens.bring(id, &mut self.book.tokens, &mut self.seen.tokens),
-            Ask::Log(id) => tables.logs.bring(id, &mut self.book.logs, &mut self.seen.logs),
-            Ask::Trigger(tenant, key) => {
-                if let Some(id) = tables.triggers.get(&(*tenant, key.clone())) {
-                    self.book.triggers.insert((*tenant, key.clone()), *id);
-                    self.run(*id);
-                }
-            }
-            Ask::JobKey(tenant, key) => {
-                if let Some(id) = tables.job_keys.get(&(*tenant, key.clone())) {
-                    self.book.job_keys.insert((*tenant, key.clone()), *id);
-                    self.family(*id);
-                }
-            }
-            Ask::Ready { queues, count } => queues.iter().for_each(|queue| self.ready(*queue, *count)),
-            Ask::Spec(id) => self.spec(*id),
-            Ask::Sweep(id) => self.sweep(*id),
-            Ask::Release(id) => self.release(*id),
-            Ask::Delivery(id) => {
-                tables.deliveries.bring(id, &mut self.book.deliveries, &mut self.seen.deliveries);
-                if let Some(run) = tables.deliveries.get(id).and_then(|it| it.reports) {
-                    self.run(run);
-                }
-            }
-        }
-    }
-
-    fn run(&mut self, id: RunId) {
-        self.tables.runs.bring(&id, &mut self.book.runs, &mut self.seen.runs);
-    }
-
-    fn spec(&mut self, id: JobId) {
-        self.book.specs.extend(self.tables.specs.get(&id).map(|spec| (id, spec.clone())));
-    }
-
-    fn family(&mut self, id: JobId) {
-        let Some(job) = self.tables.jobs.get(&id) else { return };
-        self.tables.jobs.bring(&id, &mut self.book.jobs, &mut self.seen.jobs);
-        if let Some(run) = job.run {
-            self.run(run);
-        }
-        let key = AttemptKey { job: id, index: job.attempts };
-        self.tables.attempts.bring(&key, &mut self.book.attempts, &mut self.seen.attempts);
-        if let Some(execution) = self.tables.attempts.get(&key).and_then(|attempt| attempt.execution) {
-            self.bring_execution(execution);
-        }
-    }
-
-    fn execution(&mut self, id: ExecId) {
-        let Some(execution) = self.tables.executions.get(&id) else { return };
-        self.bring_execution(id);
-        self.tables.attempts.bring(&execution.attempt, &mut self.book.attempts, &mut self.seen.attempts);
-        if let Some(key) = self.tables.runner_key(execution) {
-            self.tables.runners.bring(&key, &mut self.book.runners, &mut self.seen.runners);
-        }
-        self.family(execution.job());
-    }
-
-    fn bring_execution(&mut self, id: ExecId) {
-        self.tables.executions.bring(&id, &mut self.book.executions, &mut self.seen.executions);
-    }
-
-    /// A batch asks once per lease; each ask brings the next `count` that no other ask has brought.
-    fn ready(&mut self, queue: decisions::records::QueueId, count: usize) {
-        let in_queue = self.tables.ready.iter().skip_while(|key| key.queue < queue);
-        let in_queue = in_queue.take_while(|key| key.queue == queue);
-        let waiting = in_queue.filter(|key| !self.book.ready.contains(*key));
-        let next: Vec<ReadyKey> = waiting.take(count).copied().collect();
-        for key in next {
-            self.book.ready.insert(key);
-            self.family(key.attempt.job);
-            self.spec(key.attempt.job);
-        }
-    }
-
-    fn sweep(&mut self, id: RunId) {
-        self.run(id);
-        let Some(run) = self.tables.runs.get(&id) else { return };
-        let jobs = self.tables.jobs.all().filter(|job| job.run == Some(id) && !job.state.is_over());
-        let later = jobs.filter(|job| run.swept_to.is_none_or(|to| job.id > to));
-        let next: Vec<JobId> = later.map(|job| job.id).take(CHUNK).collect();
-        next.iter().for_each(|job| self.family(*job));
-        self.book.sweeps.insert(id, next);
-    }
-
-    fn release(&mut self, id: JobId) {
-        self.family(id);
-        let Some(job) = self.tables.jobs.get(&id) else { return };
-        let after = job.released_to.unwrap_or(JobId::FIRST);
-        let needs = self.tables.needs.range((id, after)..).take_while(|(needed, _)| *needed == id);
-        let next: Vec<JobId> = needs.map(|(_, it)| *it).filter(|it| *it > after).take(CHUNK).collect();
-        next.iter().for_each(|job| self.family(*job));
-        self.book.dependents.insert(id, next);
-    }
-
-    fn bring_webhooks(&mut self) {
-        let of_jobs = self.book.jobs.peek_all().map(|job| job.tenant);
-        let of_runs = self.book.runs.peek_all().map(|run| run.tenant);
-        let tenants: BTreeSet<_> =
-            of_jobs.chain(of_runs).chain(self.book.tenants.peek_all().map(|tenant| tenant.id)).collect();
-        for webhook in self.tables.webhooks.all().filter(|webhook| tenants.contains(&webhook.key.tenant)) {
-            self.book.webhooks.bring(webhook.clone());
-        }
-    }
-}
-
-impl Tables {
-    fn check(&self, seen: &Seen, book: &Book) -> Result<(), StoreError> {
-        self.tenants.check(&book.tenants, &seen.tenants)?;
-        self.runs.check(&book.runs, &seen.runs)?;
-        self.jobs.check(&book.jobs, &seen.jobs)?;
-        self.attempts.check(&book.attempts, &seen.attempts)?;
-        self.executions.check(&book.executions, &seen.executions)?;
-        self.runners.check(&book.runners, &seen.runners)?;
-        self.deliveries.check(&book.deliveries, &seen.deliveries)?;
-        self.tokens.check(&book.tokens, &seen.tokens)?;
-        self.logs.check(&book.logs, &seen.logs)
-    }
-
-    fn write(&mut self, book: &Book) {
-        for (before, attempt) in book.attempts.writes() {
-            if let Some(left) = before.and_then(Attempt::ready_key) {
-                self.ready.remove(&left);
-            }
-            self.ready.extend(attempt.ready_key());
-        }
-        for (_, execution) in book.executions.writes() {
-            self.by_job.insert((execution.job(), execution.id));
-        }
-        for (_, run) in book.runs.writes() {
-            self.triggers.extend(run.trigger_key.clone().map(|key| ((run.tenant, key), run.id)));
-        }
-        for (_, job) in book.jobs.writes() {
-            self.job_keys.extend(job.key.clone().map(|key| ((job.tenant, key), job.id)));
-        }
-        self.tenants.write(&book.tenants);
-        self.runs.write(&book.runs);
-        self.jobs.write(&book.jobs);
-        self.attempts.write(&book.attempts);
-        self.executions.write(&book.executions);
-        self.runners.write(&book.runners);
-        self.queues.write(&book.queues);
-        self.deliveries.write(&book.deliveries);
-        self.webhooks.write(&book.webhooks);
-        self.tokens.write(&book.tokens);
-        self.logs.write(&book.logs);
-        self.specs.extend(book.appended.specs.iter().cloned());
-        self.plans.extend(book.appended.plans.iter().cloned());
-        self.needs.extend(book.appended.needs.iter().copied());
-        self.effects.extend(book.appended.effects.iter().cloned());
-        for chunk in &book.appended.log_chunks {
-            self.log_chunks.insert((chunk.execution, chunk.offset), chunk.bytes.clone());
-        }
-        book.appended.log_trims.iter().for_each(|trim| self.trim(trim));
-        for transition in &book.appended.transitions {
-            self.log(transition);
-        }
-    }
-
-    fn log(&mut self, transition: &Transition) {
-        let event = Event {
-            seq: self.events.len() as i64 + 1,
-            at: transition.at,
-            machine: transition.machine.into(),
-            entity: transition.entity.to_string(),
-            from: transition.from.map(Into::into),
-            event: transition.event.into(),
-            to: transition.to.into(),
-            owner: transition.owner.as_str().into(),
-            cause: transition.cause.to_string(),
-        };
-        self.events.push((transition.entity.root().as_str().to_owned(), event));
-    }
-
-    fn job_file(&self, job: &Job) -> JobFile {
-        let first = AttemptKey { job: job.id, index: 0 };
-        let attempts =
-            self.attempts.0.range(first..).map(|(_, (_, it))| it).take_while(|it| it.key.job == job.id);
-        let attempts: Vec<Attempt> = attempts.cloned().collect();
-        let mut executions: Vec<Execution> = self.executions_of(job.id).cloned().collect();
-        executions.sort_by_key(|execution| execution.token);
-        JobFile {
-            job: job.clone(),
-            attempts,
-            executions,
-            ready: self.ready.iter().filter(|key| key.attempt.job == job.id).copied().collect(),
-            effects: self.effects.iter().filter(|effect| effect.job == job.id).cloned().collect(),
-            events: self.events_of(&job.id.to_string()),
-        }
-    }
-
-    fn run_file(&self, run: &Run) -> RunFile {
-        let messages = self.deliveries.all().filter(|delivery| delivery.reports == Some(run.id));
-        let open = messages.filter(|delivery| {
-            !matches!(delivery.state.get(), delivery::State::Delivered | delivery::State::DeadLetter)
-        });
-        RunFile {
-            run: run.clone(),
-            jobs: self.jobs.all().filter(|job| job.run == Some(run.id)).cloned().collect(),
-            events: self.events_of(&run.id.to_string()),
-            reports_open: open.count() as u32,
-        }
-    }
-
-    fn executions_of(&self, job: JobId) -> impl Iterator<Item = &Execution> {
-        let ids = self.by_job.range((job, ExecId::FIRST)..).take_while(move |(of, _)| *of == job);
-        ids.filter_map(|(_, id)| self.executions.get(id))
-    }
-
-    fn events_of(&self, root: &str) -> Vec<Event> {
-        self.events.iter().filter(|(filed, _)| filed == root).map(|(_, event)| event.clone()).collect()
-    }
-}
-
-/// The constraints that the databases enforce by unique indexes, on the tables as they would be.
-impl Tables {
-    fn check_constraints(&self, book: &Book) -> Result<(), StoreError> {
-        let taken = |taken: bool, by: &str| if taken { Err(StoreError::Conflict(by.into())) } else { Ok(()) };
-        for (before, tenant) in book.tenants.writes() {
-            let has_name = |known: &Tenant| known.name == tenant.name;
-            taken(before.is_none() && self.tenants.all().any(has_name), "tenants_name_key")?;
-        }
-        for (before, run) in book.runs.writes() {
-            let key = run.trigger_key.clone().map(|key| (run.tenant, key));
-            taken(
-                before.is_none() && key.is_some_and(|key| self.triggers.contains_key(&key)),
-                "runs_trigger",
-            )?;
-        }
-        for (before, job) in book.jobs.writes() {
-            let key = job.key.clone().map(|key| (job.tenant, key));
-            taken(before.is_none() && key.is_some_and(|key| self.job_keys.contains_key(&key)), "jobs_key")?;
-        }
-        let written: BTreeSet<JobId> =
-            book.executions.writes().map(|(_, execution)| execution.job()).collect();
-        for job in written {
-            self.check_executions(book, job)?;
-        }
-        Ok(())
-    }
-
-    fn check_executions(&self, book: &Book, job: JobId) -> Result<(), StoreError> {
-        let stored = self.executions_of(job).filter(|it| !book.executions.has(&it.id));
-        let changed = book.executions.peek_all().filter(|it| it.job() == job);
-        let all: Vec<&Execution> = stored.chain(changed).collect();
-        if all.iter().filter(|it| it.status.get().has_committed()).count() > 1 {
-            return Err(StoreError::Violation("executions_committed".into()));
-        }
-        let live: Vec<AttemptKey> =
-            all.iter().filter(|it| it.lease.get().is_live()).map(|it| it.attempt).collect();
-        if live.iter().collect::<BTreeSet<_>>().len() < live.len() {
-            return Err(StoreError::Violation("executions_live".into()));
-        }
-        if all.iter().map(|it| it.token).collect::<BTreeSet<_>>().len() < all.len() {
-            return Err(StoreError::Violation("executions_token".into()));
-        }
-        Ok(())
-    }
 }

@@ -266,3 +266,198 @@ CREATE TABLE event_head (
 ) WITH (fillfactor = 10, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
         autovacuum_vacuum_cost_delay = 0);
 INSERT INTO event_head (seq, saves) VALUES (0, 0);
+
+-- Stored bytes. A row is one generation of a digest: its bytes are written once and deleted once.
+CREATE TABLE blobs (
+    id              text COLLATE "C" NOT NULL PRIMARY KEY,
+    digest          bytea       NOT NULL CHECK (octet_length(digest) = 32),
+    length          bigint      NOT NULL CHECK (length >= 0),
+    state           text        NOT NULL CHECK (state IN ('live', 'tombstoned', 'eligible_for_gc', 'deleted')),
+    refs            bigint      NOT NULL CHECK (refs >= 0),
+    barrier_until   timestamptz NOT NULL,
+    epoch           bigint      NOT NULL,
+    retention_until timestamptz,
+    unmarked_by     text COLLATE "C",
+    claimed_by      text COLLATE "C",
+    created_at      timestamptz NOT NULL,
+    updated_at      timestamptz NOT NULL,
+    CHECK (claimed_by IS NULL OR refs = 0)
+) WITH (fillfactor = 80);
+-- At most one of a digest can be read and referred to.
+CREATE UNIQUE INDEX blobs_digest ON blobs (digest) WHERE claimed_by IS NULL AND state <> 'deleted';
+CREATE INDEX blobs_unreferenced ON blobs (id) WHERE refs = 0 AND state <> 'deleted';
+
+-- What the triggers below say no with; the message is their argument.
+CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION USING ERRCODE = 'integrity_constraint_violation', MESSAGE = TG_ARGV[0], CONSTRAINT = TG_NAME;
+END $$;
+
+-- Whoever has told of a claim deletes the bytes at any moment: nothing may rely on them again.
+CREATE TRIGGER blobs_claimed BEFORE UPDATE ON blobs FOR EACH ROW
+WHEN (OLD.claimed_by IS NOT NULL AND (NEW.claimed_by IS NULL OR NEW.refs > OLD.refs))
+EXECUTE FUNCTION refuse('a claimed blob stays claimed');
+CREATE TRIGGER blobs_deleted BEFORE UPDATE ON blobs FOR EACH ROW
+WHEN (OLD.state = 'deleted' AND OLD.* IS DISTINCT FROM NEW.*)
+EXECUTE FUNCTION refuse('a deleted blob does not change');
+CREATE TRIGGER blobs_bytes BEFORE UPDATE OF id, digest, length, created_at ON blobs FOR EACH ROW
+WHEN (NEW.id <> OLD.id OR NEW.digest <> OLD.digest OR NEW.length <> OLD.length OR NEW.created_at <> OLD.created_at)
+EXECUTE FUNCTION refuse('the bytes of a blob do not change');
+CREATE TRIGGER blobs_kept BEFORE DELETE ON blobs FOR EACH ROW
+EXECUTE FUNCTION refuse('the record of a blob is kept');
+
+-- Whose bytes: a tenant has what it brought itself.
+CREATE TABLE possessions (
+    tenant_id   text COLLATE "C" NOT NULL REFERENCES tenants (id),
+    digest      bytea       NOT NULL CHECK (octet_length(digest) = 32),
+    blob_id     text COLLATE "C" NOT NULL REFERENCES blobs (id),
+    created_at  timestamptz NOT NULL,
+    PRIMARY KEY (tenant_id, digest)
+);
+CREATE INDEX possessions_blob ON possessions (blob_id);
+
+-- A row that changes with every upload.
+CREATE TABLE usages (
+    tenant_id  text COLLATE "C" NOT NULL PRIMARY KEY REFERENCES tenants (id),
+    bytes      bigint NOT NULL CHECK (bytes >= 0),
+    blobs      bigint NOT NULL CHECK (blobs >= 0)
+) WITH (fillfactor = 20, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+
+-- The journal of bytes on their way: it names every key that may hold some.
+CREATE TABLE uploads (
+    id              text COLLATE "C" NOT NULL PRIMARY KEY,
+    tenant_id       text COLLATE "C" NOT NULL REFERENCES tenants (id),
+    digest          bytea       NOT NULL CHECK (octet_length(digest) = 32),
+    length          bigint      NOT NULL CHECK (length >= 0),
+    blob_id         text COLLATE "C" NOT NULL, -- to be made, so it may never come to be
+    state           text        NOT NULL CHECK (state IN ('initiated', 'parts_uploading', 'pending_commit', 'committed', 'aborted')),
+    parts           text        NOT NULL, -- a JSON array of lengths
+    etags           text        NOT NULL, -- a JSON array
+    multipart       text,
+    measured_digest bytea       CHECK (octet_length(measured_digest) = 32),
+    measured_length bigint      CHECK ((measured_length IS NULL) = (measured_digest IS NULL)),
+    got             text COLLATE "C",
+    exec_id         text COLLATE "C",
+    expires_at      timestamptz NOT NULL,
+    litter          boolean     NOT NULL,
+    created_at      timestamptz NOT NULL,
+    updated_at      timestamptz NOT NULL,
+    -- For the index below: one on `state` itself would end HOT at every step between two states.
+    is_open         boolean     NOT NULL GENERATED ALWAYS AS (state NOT IN ('committed', 'aborted')) STORED
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
+CREATE INDEX uploads_expiring ON uploads (expires_at) WHERE is_open;
+CREATE INDEX uploads_litter ON uploads (id) WHERE litter;
+
+CREATE TABLE versions (
+    id              text COLLATE "C" NOT NULL PRIMARY KEY,
+    tenant_id       text COLLATE "C" NOT NULL REFERENCES tenants (id),
+    package         text COLLATE "C" NOT NULL,
+    version         text COLLATE "C" NOT NULL,
+    state           text        NOT NULL CHECK (state IN ('draft', 'published', 'tombstoned')),
+    quarantine      text,
+    content_hash    bytea       CHECK (octet_length(content_hash) = 32),
+    exec_id         text COLLATE "C",
+    retention_until timestamptz,
+    purged          boolean     NOT NULL,
+    created_at      timestamptz NOT NULL,
+    updated_at      timestamptz NOT NULL,
+    published_at    timestamptz
+);
+CREATE UNIQUE INDEX versions_name ON versions (tenant_id, package, version);
+CREATE INDEX versions_tenant ON versions (tenant_id, id);
+CREATE INDEX versions_package ON versions (tenant_id, package, id);
+CREATE INDEX versions_retained ON versions (retention_until) WHERE state = 'tombstoned' AND NOT purged;
+
+CREATE TABLE version_entries (
+    version_id  text COLLATE "C" NOT NULL REFERENCES versions (id),
+    path        text COLLATE "C" NOT NULL,
+    digest      bytea  NOT NULL CHECK (octet_length(digest) = 32),
+    length      bigint NOT NULL CHECK (length >= 0),
+    blob_id     text COLLATE "C" NOT NULL REFERENCES blobs (id),
+    PRIMARY KEY (version_id, path)
+);
+CREATE INDEX version_entries_blob ON version_entries (blob_id);
+
+-- What was published stays as it was published: its name, its entries and their hash.
+CREATE TRIGGER versions_published BEFORE UPDATE ON versions FOR EACH ROW
+WHEN (OLD.state <> 'draft' AND (
+    NEW.state = 'draft' OR NEW.id <> OLD.id OR NEW.tenant_id <> OLD.tenant_id OR NEW.package <> OLD.package
+    OR NEW.version <> OLD.version OR NEW.content_hash IS DISTINCT FROM OLD.content_hash
+    OR NEW.published_at IS DISTINCT FROM OLD.published_at))
+EXECUTE FUNCTION refuse('a published version does not change');
+CREATE TRIGGER versions_kept BEFORE DELETE ON versions FOR EACH ROW WHEN (OLD.state <> 'draft')
+EXECUTE FUNCTION refuse('a published version is kept');
+
+-- Once per statement, however many entries. The version is locked as well as looked at: nobody publishes it meanwhile.
+CREATE FUNCTION refuse_entries() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    whose text[];
+BEGIN
+    IF TG_OP <> 'INSERT' THEN
+        whose := ARRAY (SELECT DISTINCT version_id FROM entries_before);
+    END IF;
+    IF TG_OP <> 'DELETE' THEN
+        whose := whose || ARRAY (SELECT DISTINCT version_id FROM entries_after);
+    END IF;
+    PERFORM FROM (SELECT state FROM versions WHERE id = ANY (whose) ORDER BY id FOR SHARE) v WHERE state <> 'draft';
+    IF FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_NAME,
+            MESSAGE = 'the entries of a published version do not change';
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER version_entries_inserted AFTER INSERT ON version_entries
+REFERENCING NEW TABLE AS entries_after FOR EACH STATEMENT EXECUTE FUNCTION refuse_entries();
+CREATE TRIGGER version_entries_updated AFTER UPDATE ON version_entries
+REFERENCING OLD TABLE AS entries_before NEW TABLE AS entries_after FOR EACH STATEMENT EXECUTE FUNCTION refuse_entries();
+CREATE TRIGGER version_entries_deleted AFTER DELETE ON version_entries
+REFERENCING OLD TABLE AS entries_before FOR EACH STATEMENT EXECUTE FUNCTION refuse_entries();
+
+-- The artifacts of the execution that committed its job.
+CREATE TABLE bundles (
+    exec_id     text COLLATE "C" NOT NULL PRIMARY KEY REFERENCES executions (id),
+    job_id      text COLLATE "C" NOT NULL REFERENCES jobs (id),
+    tenant_id   text COLLATE "C" NOT NULL REFERENCES tenants (id),
+    tests       text, -- JSON
+    keep_until  timestamptz,
+    dropped     boolean     NOT NULL,
+    created_at  timestamptz NOT NULL
+);
+CREATE UNIQUE INDEX bundles_job ON bundles (job_id);
+CREATE INDEX bundles_kept ON bundles (keep_until) WHERE NOT dropped AND keep_until IS NOT NULL;
+
+CREATE TABLE bundle_artifacts (
+    exec_id   text COLLATE "C" NOT NULL REFERENCES bundles (exec_id),
+    position  integer NOT NULL,
+    kind      text    NOT NULL,
+    path      text    NOT NULL,
+    digest    bytea   NOT NULL CHECK (octet_length(digest) = 32),
+    length    bigint  NOT NULL CHECK (length >= 0),
+    blob_id   text COLLATE "C" NOT NULL REFERENCES blobs (id),
+    PRIMARY KEY (exec_id, position)
+);
+CREATE INDEX bundle_artifacts_blob ON bundle_artifacts (blob_id);
+
+-- Runs of the collector, one at a time.
+CREATE TABLE collections (
+    id                text COLLATE "C" NOT NULL PRIMARY KEY,
+    state             text        NOT NULL CHECK (state IN ('running', 'done', 'failed')),
+    epoch             bigint      NOT NULL,
+    holder            bigint      NOT NULL, -- the bits of an unsigned number
+    held_until        timestamptz NOT NULL,
+    marked            bigint      NOT NULL,
+    kept              bigint      NOT NULL,
+    deleted           bigint      NOT NULL,
+    bytes             bigint      NOT NULL,
+    message           text        NOT NULL,
+    started_at        timestamptz NOT NULL,
+    mark_completed_at timestamptz,
+    finished_at       timestamptz
+) WITH (fillfactor = 50);
+CREATE UNIQUE INDEX collections_running ON collections (state) WHERE state = 'running';
+
+CREATE TABLE collector (
+    one      boolean NOT NULL PRIMARY KEY CHECK (one),
+    epoch    bigint  NOT NULL,
+    running  text COLLATE "C"
+) WITH (fillfactor = 10);

@@ -270,3 +270,198 @@ SELECT g.seq - g.size + 1 + e.key AS seq, g.at, e.value ->> 0 AS machine, g.root
        e.value ->> 2 AS from_state, e.value ->> 3 AS event, e.value ->> 4 AS to_state, e.value ->> 5 AS owner,
        e.value ->> 6 AS cause
 FROM event_groups AS g, json_each(g.entries) AS e;
+
+-- Stored bytes. A row is one generation of a digest: its bytes are written once and deleted once.
+CREATE TABLE blobs (
+    id              TEXT    NOT NULL PRIMARY KEY,
+    digest          BLOB    NOT NULL CHECK (length(digest) = 32),
+    length          INTEGER NOT NULL CHECK (length >= 0),
+    state           TEXT    NOT NULL
+        CHECK (state = 'live' OR state = 'tombstoned' OR state = 'eligible_for_gc' OR state = 'deleted'),
+    refs            INTEGER NOT NULL CHECK (refs >= 0),
+    barrier_until   INTEGER NOT NULL,
+    epoch           INTEGER NOT NULL,
+    retention_until INTEGER,
+    unmarked_by     TEXT,
+    claimed_by      TEXT,
+    created_at      INTEGER NOT NULL,
+    updated_at      INTEGER NOT NULL,
+    CHECK (claimed_by IS NULL OR refs = 0)
+) STRICT, WITHOUT ROWID;
+-- At most one of a digest can be read and referred to.
+CREATE UNIQUE INDEX blobs_digest ON blobs (digest) WHERE claimed_by IS NULL AND state <> 'deleted';
+CREATE INDEX blobs_unreferenced ON blobs (id) WHERE refs = 0 AND state <> 'deleted';
+
+-- Whoever has told of a claim deletes the bytes at any moment: nothing may rely on them again.
+CREATE TRIGGER blobs_claimed BEFORE UPDATE ON blobs
+WHEN OLD.claimed_by IS NOT NULL AND (NEW.claimed_by IS NULL OR NEW.refs > OLD.refs)
+BEGIN
+    SELECT RAISE (ABORT, 'a claimed blob stays claimed');
+END;
+CREATE TRIGGER blobs_deleted BEFORE UPDATE ON blobs
+WHEN OLD.state = 'deleted' AND (
+    NEW.state <> OLD.state OR NEW.refs <> OLD.refs OR NEW.barrier_until <> OLD.barrier_until OR NEW.epoch <> OLD.epoch
+    OR NEW.retention_until IS NOT OLD.retention_until OR NEW.unmarked_by IS NOT OLD.unmarked_by
+    OR NEW.claimed_by IS NOT OLD.claimed_by OR NEW.updated_at <> OLD.updated_at)
+BEGIN
+    SELECT RAISE (ABORT, 'a deleted blob does not change');
+END;
+CREATE TRIGGER blobs_bytes BEFORE UPDATE OF id, digest, length, created_at ON blobs
+WHEN NEW.id <> OLD.id OR NEW.digest <> OLD.digest OR NEW.length <> OLD.length OR NEW.created_at <> OLD.created_at
+BEGIN
+    SELECT RAISE (ABORT, 'the bytes of a blob do not change');
+END;
+CREATE TRIGGER blobs_kept BEFORE DELETE ON blobs
+BEGIN
+    SELECT RAISE (ABORT, 'the record of a blob is kept');
+END;
+
+-- Whose bytes: a tenant has what it brought itself.
+CREATE TABLE possessions (
+    tenant_id   TEXT    NOT NULL REFERENCES tenants (id),
+    digest      BLOB    NOT NULL CHECK (length(digest) = 32),
+    blob_id     TEXT    NOT NULL REFERENCES blobs (id),
+    created_at  INTEGER NOT NULL,
+    PRIMARY KEY (tenant_id, digest)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX possessions_blob ON possessions (blob_id);
+
+CREATE TABLE usages (
+    tenant_id  TEXT    NOT NULL PRIMARY KEY REFERENCES tenants (id),
+    bytes      INTEGER NOT NULL CHECK (bytes >= 0),
+    blobs      INTEGER NOT NULL CHECK (blobs >= 0)
+) STRICT, WITHOUT ROWID;
+
+-- The journal of bytes on their way: it names every key that may hold some.
+CREATE TABLE uploads (
+    id              TEXT    NOT NULL PRIMARY KEY,
+    tenant_id       TEXT    NOT NULL REFERENCES tenants (id),
+    digest          BLOB    NOT NULL CHECK (length(digest) = 32),
+    length          INTEGER NOT NULL CHECK (length >= 0),
+    blob_id         TEXT    NOT NULL, -- to be made, so it may never come to be
+    state           TEXT    NOT NULL
+        CHECK (state = 'initiated' OR state = 'parts_uploading' OR state = 'pending_commit' OR state = 'committed'
+            OR state = 'aborted'),
+    parts           TEXT    NOT NULL, -- a JSON array of lengths
+    etags           TEXT    NOT NULL, -- a JSON array
+    multipart       TEXT,
+    measured_digest BLOB    CHECK (length(measured_digest) = 32),
+    measured_length INTEGER CHECK ((measured_length IS NULL) = (measured_digest IS NULL)),
+    got             TEXT,
+    exec_id         TEXT,
+    expires_at      INTEGER NOT NULL,
+    litter          INTEGER NOT NULL,
+    created_at      INTEGER NOT NULL,
+    updated_at      INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX uploads_expiring ON uploads (expires_at) WHERE state <> 'committed' AND state <> 'aborted';
+CREATE INDEX uploads_litter ON uploads (id) WHERE litter;
+
+CREATE TABLE versions (
+    id              TEXT    NOT NULL PRIMARY KEY,
+    tenant_id       TEXT    NOT NULL REFERENCES tenants (id),
+    package         TEXT    NOT NULL,
+    version         TEXT    NOT NULL,
+    state           TEXT    NOT NULL CHECK (state = 'draft' OR state = 'published' OR state = 'tombstoned'),
+    quarantine      TEXT,
+    content_hash    BLOB    CHECK (length(content_hash) = 32),
+    exec_id         TEXT,
+    retention_until INTEGER,
+    purged          INTEGER NOT NULL,
+    created_at      INTEGER NOT NULL,
+    updated_at      INTEGER NOT NULL,
+    published_at    INTEGER
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX versions_name ON versions (tenant_id, package, version);
+CREATE INDEX versions_tenant ON versions (tenant_id, id);
+CREATE INDEX versions_package ON versions (tenant_id, package, id);
+CREATE INDEX versions_retained ON versions (retention_until) WHERE state = 'tombstoned' AND NOT purged;
+
+CREATE TABLE version_entries (
+    version_id  TEXT    NOT NULL REFERENCES versions (id),
+    path        TEXT    NOT NULL,
+    digest      BLOB    NOT NULL CHECK (length(digest) = 32),
+    length      INTEGER NOT NULL CHECK (length >= 0),
+    blob_id     TEXT    NOT NULL REFERENCES blobs (id),
+    PRIMARY KEY (version_id, path)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX version_entries_blob ON version_entries (blob_id);
+
+-- What was published stays as it was published: its name, its entries and their hash.
+CREATE TRIGGER versions_published BEFORE UPDATE ON versions
+WHEN OLD.state <> 'draft' AND (
+    NEW.state = 'draft' OR NEW.id <> OLD.id OR NEW.tenant_id <> OLD.tenant_id OR NEW.package <> OLD.package
+    OR NEW.version <> OLD.version OR NEW.content_hash IS NOT OLD.content_hash
+    OR NEW.published_at IS NOT OLD.published_at)
+BEGIN
+    SELECT RAISE (ABORT, 'a published version does not change');
+END;
+CREATE TRIGGER versions_kept BEFORE DELETE ON versions WHEN OLD.state <> 'draft'
+BEGIN
+    SELECT RAISE (ABORT, 'a published version is kept');
+END;
+CREATE TRIGGER version_entries_inserted BEFORE INSERT ON version_entries
+WHEN (SELECT state FROM versions WHERE id = NEW.version_id) <> 'draft'
+BEGIN
+    SELECT RAISE (ABORT, 'the entries of a published version do not change');
+END;
+CREATE TRIGGER version_entries_updated BEFORE UPDATE ON version_entries
+WHEN (SELECT state FROM versions WHERE id = OLD.version_id) <> 'draft'
+    OR (SELECT state FROM versions WHERE id = NEW.version_id) <> 'draft'
+BEGIN
+    SELECT RAISE (ABORT, 'the entries of a published version do not change');
+END;
+CREATE TRIGGER version_entries_deleted BEFORE DELETE ON version_entries
+WHEN (SELECT state FROM versions WHERE id = OLD.version_id) <> 'draft'
+BEGIN
+    SELECT RAISE (ABORT, 'the entries of a published version do not change');
+END;
+
+-- The artifacts of the execution that committed its job.
+CREATE TABLE bundles (
+    exec_id     TEXT    NOT NULL PRIMARY KEY REFERENCES executions (id),
+    job_id      TEXT    NOT NULL REFERENCES jobs (id),
+    tenant_id   TEXT    NOT NULL REFERENCES tenants (id),
+    tests       TEXT, -- JSON
+    keep_until  INTEGER,
+    dropped     INTEGER NOT NULL,
+    created_at  INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX bundles_job ON bundles (job_id);
+CREATE INDEX bundles_kept ON bundles (keep_until) WHERE NOT dropped AND keep_until IS NOT NULL;
+
+CREATE TABLE bundle_artifacts (
+    exec_id   TEXT    NOT NULL REFERENCES bundles (exec_id),
+    position  INTEGER NOT NULL,
+    kind      TEXT    NOT NULL,
+    path      TEXT    NOT NULL,
+    digest    BLOB    NOT NULL CHECK (length(digest) = 32),
+    length    INTEGER NOT NULL CHECK (length >= 0),
+    blob_id   TEXT    NOT NULL REFERENCES blobs (id),
+    PRIMARY KEY (exec_id, position)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX bundle_artifacts_blob ON bundle_artifacts (blob_id);
+
+-- Runs of the collector, one at a time.
+CREATE TABLE collections (
+    id                TEXT    NOT NULL PRIMARY KEY,
+    state             TEXT    NOT NULL CHECK (state = 'running' OR state = 'done' OR state = 'failed'),
+    epoch             INTEGER NOT NULL,
+    holder            INTEGER NOT NULL, -- the bits of an unsigned number
+    held_until        INTEGER NOT NULL,
+    marked            INTEGER NOT NULL,
+    kept              INTEGER NOT NULL,
+    deleted           INTEGER NOT NULL,
+    bytes             INTEGER NOT NULL,
+    message           TEXT    NOT NULL,
+    started_at        INTEGER NOT NULL,
+    mark_completed_at INTEGER,
+    finished_at       INTEGER
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX collections_running ON collections (state) WHERE state = 'running';
+
+CREATE TABLE collector (
+    one      INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
+    epoch    INTEGER NOT NULL,
+    running  TEXT
+) STRICT;

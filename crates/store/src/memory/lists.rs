@@ -6,9 +6,9 @@ use std::ops::Bound;
 use decisions::records::{
     Event, Execution, Job, LogChunk, LogTrim, QueueId, Run, Runner, RunnerKey, Tenant, Token,
 };
-use wire::{ExecId, JobId, MessageId, RunId, RunnerId, TenantId, TokenId};
+use wire::{ExecId, JobId, RunId, RunnerId, TenantId, TokenId};
 
-use super::Tables;
+use super::tables::Tables;
 use crate::LOG_CHUNKS_MAX;
 
 impl Tables {
@@ -66,16 +66,21 @@ impl Tables {
     pub fn events_scan(&self, tenant: TenantId, after: i64, scan_max: usize) -> (Vec<Event>, i64) {
         let scanned = self.events.iter().skip(after.max(0) as usize).take(scan_max);
         let last = scanned.clone().next_back().map_or(after, |(_, event)| event.seq);
-        let of_tenant = scanned.filter(|(root, _)| self.tenant_of(root) == Some(tenant));
+        let of_tenant = scanned.filter(|(root, _)| self.is_of(tenant, root));
         (of_tenant.map(|(_, event)| event.clone()).collect(), last)
     }
 
-    fn tenant_of(&self, root: &str) -> Option<TenantId> {
-        let job = root.parse::<JobId>().ok().and_then(|id| self.jobs.get(&id)).map(|job| job.tenant);
-        let run = || root.parse::<RunId>().ok().and_then(|id| self.runs.get(&id)).map(|run| run.tenant);
-        let delivery =
-            || root.parse::<MessageId>().ok().and_then(|id| self.deliveries.get(&id)).map(|it| it.tenant);
-        job.or_else(run).or_else(delivery).or_else(|| root.parse().ok())
+    fn is_of(&self, tenant: TenantId, root: &str) -> bool {
+        let job = root.parse().ok().and_then(|id| self.jobs.get(&id)).map(|job| job.tenant);
+        let run = || root.parse().ok().and_then(|id| self.runs.get(&id)).map(|run| run.tenant);
+        let delivery = || root.parse().ok().and_then(|id| self.deliveries.get(&id)).map(|it| it.tenant);
+        let upload = || root.parse().ok().and_then(|id| self.uploads.get(&id)).map(|it| it.tenant);
+        let version = || root.parse().ok().and_then(|id| self.versions.get(&id)).map(|it| it.name.tenant);
+        let owner = job.or_else(run).or_else(delivery).or_else(upload).or_else(version);
+        match root.parse() {
+            Ok(blob) => self.possesses(tenant, blob),
+            Err(_) => owner.or_else(|| root.parse().ok()) == Some(tenant),
+        }
     }
 
     pub fn log_chunks(&self, id: ExecId, from: u64, bytes_max: usize) -> Vec<LogChunk> {

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use decisions::Book;
 use decisions::book::{Kept, Shelf};
-use decisions::records::{Attempt, AttemptKey, Execution, Job, Log, Run, Runner, RunnerKey};
-use wire::{ExecId, JobId, RunId};
+use decisions::records::{Attempt, AttemptKey, Execution, Job, Log, Run, Runner, RunnerKey, Upload};
+use wire::{ExecId, JobId, RunId, UploadId};
 
 use crate::postgres::rows::Version;
 use crate::remembered::{Remembered, SPEC_BYTES_MAX};
@@ -35,6 +35,7 @@ pub struct Cache {
     pub executions: Remembered<ExecId, (Version, Arc<Execution>)>,
     pub runners: Remembered<RunnerKey, (Version, Arc<Runner>)>,
     pub logs: Remembered<ExecId, (Version, Arc<Log>)>,
+    pub uploads: Remembered<UploadId, (Version, Arc<Upload>)>,
     pub specs: Remembered<JobId, Arc<str>>,
 }
 
@@ -75,6 +76,7 @@ impl Cache {
         self.executions.keep_versions(&book.executions, save.version);
         self.runners.keep_versions(&book.runners, save.version);
         self.logs.keep_versions(&book.logs, save.version);
+        self.uploads.keep_versions(&book.uploads, save.version);
         for (job, spec) in &book.appended.specs {
             if spec.len() <= SPEC_BYTES_MAX {
                 self.specs.keep(*job, spec.clone());

@@ -4,15 +4,19 @@
 
 use decisions::Book;
 use decisions::book::Shelf;
-use decisions::records::{Attempt, Delivery, Execution, Job, Log, Run, Runner, Tenant, Token, Webhook};
+use decisions::records::{
+    self, Attempt, Blob, Bundle, Collection, Collector, Delivery, Execution, Job, Log, Possession, Run,
+    Runner, Tenant, Token, Upload, Usage, Webhook,
+};
 use tokio_postgres::Row;
 
 use crate::StoreError;
-use crate::postgres::inserts::queue_arrays;
+use crate::postgres::entries::Listed;
+use crate::postgres::inserts::{new, queue_arrays};
 use crate::postgres::queue::QueueMoves;
 use crate::postgres::round::{Answer, BEGIN, Round};
 use crate::postgres::rows::{Cells, Version};
-use crate::postgres::tables::{Kind, Versioned, Versions};
+use crate::postgres::tables::{Kind, Table, Versioned, Versions};
 
 /// Takes entries away. One that another server holds is passed over, not waited for: that server may wait for us.
 const TAKE_FROM_QUEUE: &str = "
@@ -60,11 +64,11 @@ impl Check {
 
 fn same_version(table: &str, row: &Row, expected: Option<Version>) -> Result<(), StoreError> {
     let mut cells = Cells::of(row);
-    let key: &str = cells.raw()?;
-    cells.skip(row.len() - 2); // the version is the last cell, after the key's
+    cells.skip(row.len() - 1); // the version is the last cell, after the key's
     if Some(cells.next()?) == expected {
         return Ok(());
     }
+    let key: &str = row.try_get(0).unwrap_or_default(); // the only one there is has no text
     Err(StoreError::Conflict(format!("{table} {key}")))
 }
 
@@ -86,7 +90,27 @@ pub fn round<'a>(book: &'a Book, versions: &Versions, is_begun: bool) -> (Round<
     changes.table::<Webhook>(&book.webhooks, versions);
     changes.table::<Token>(&book.tokens, versions);
     changes.table::<Log>(&book.logs, versions);
+    changes.table::<Upload>(&book.uploads, versions);
+    changes.table::<Blob>(&book.blobs, versions);
+    changes.insert_blobs(&book.blobs);
+    changes.table::<Possession>(&book.possessions, versions);
+    changes.table::<Usage>(&book.usages, versions);
+    changes.listed::<records::Version>(&book.versions, versions);
+    changes.listed::<Bundle>(&book.bundles, versions);
+    changes.table::<Collection>(&book.collections, versions);
+    changes.table::<Collector>(&book.collector, versions);
     (changes.round, changes.checks)
+}
+
+/// What is written over something.
+fn changed<R: Versioned>(shelf: &Shelf<R>) -> Vec<&R> {
+    let changed = shelf.writes().filter_map(|(before, now)| before.map(|before| (before, now)));
+    let now = |(before, now): (&R, _)| {
+        let now: &R = now;
+        debug_assert!(now.differs_in_moving_only(before), "{}: a fixed column changed", R::NAME);
+        now
+    };
+    changed.map(now).collect()
 }
 
 struct Changes<'a> {
@@ -104,24 +128,60 @@ impl<'a> Changes<'a> {
     }
 
     fn table<R: Versioned>(&mut self, shelf: &'a Shelf<R>, versions: &Versions) {
-        let changed = shelf.writes().filter_map(|(before, now)| before.map(|before| (before, now)));
-        let changed: Vec<&R> = changed
-            .map(|(before, now)| {
-                debug_assert!(now.differs_in_moving_only(before), "{}: a fixed column changed", R::NAME);
-                now
-            })
-            .collect();
+        let changed = changed(shelf);
         self.hold(shelf.reads().collect(), &changed, versions);
+        self.update(&changed, versions);
+    }
+
+    /// Blobs refer to nothing, and what is changed further on may refer to new ones. In the order of their digests: whoever
+    /// brings the same bytes waits here.
+    fn insert_blobs(&mut self, blobs: &'a Shelf<Blob>) {
+        let mut new = new(blobs);
+        new.sort_by_key(|blob| blob.digest);
+        if !new.is_empty() {
+            self.checks.push(Check::Written { table: Blob::NAME, rows: new.len() });
+            self.round.push(&Blob::sql().insert, Blob::arrays(&new, |_| true));
+        }
+    }
+
+    /// A record with a list in a table of its own, which is replaced if it differs; before the record is changed, because
+    /// the database lets only a draft's entries go. The record is locked first, and its version looked at: if it moved,
+    /// nothing is replaced, and the update below finds out.
+    fn listed<R: Listed>(&mut self, shelf: &'a Shelf<R>, versions: &Versions) {
+        let replaced = shelf.writes().filter(|(before, now)| before.is_some_and(|it| !now.lists_same(it)));
+        let replaced: Vec<&R> = replaced.map(|(_, now)| now).collect();
+        if replaced.is_empty() {
+            return self.table(shelf, versions);
+        }
+        let changed = changed(shelf);
+        self.lock(&R::sql().lock_for_writing, shelf.reads().collect(), &changed, versions);
+        let known = R::versions(versions);
+        let expected: Vec<Option<i32>> =
+            replaced.iter().map(|record| known.get(&record.key()).map(|version| version.bits())).collect();
+        for (sql, arrays) in R::replace(&replaced, &expected) {
+            self.checks.push(Check::Nothing);
+            self.round.push(sql, arrays);
+        }
         self.update(&changed, versions);
     }
 
     /// What was only read must stay as it is until the commit. If there is something to change beside it, that is locked
     /// in the same statement: the order of the keys holds over both.
-    fn hold<R: Versioned>(&mut self, mut held: Vec<&'a R>, changed: &[&'a R], versions: &Versions) {
+    fn hold<R: Versioned>(&mut self, held: Vec<&'a R>, changed: &[&'a R], versions: &Versions) {
         if held.is_empty() {
             return;
         }
         let sql = if changed.is_empty() { &R::sql().lock_for_reading } else { &R::sql().lock_for_writing };
+        self.lock(sql, held, changed, versions);
+    }
+
+    fn lock<R: Versioned>(
+        &mut self,
+        sql: &'static str,
+        mut held: Vec<&'a R>,
+        changed: &[&'a R],
+        versions: &Versions,
+    ) {
         held.extend(changed);
         held.sort_by_key(|record| record.key());
         let known = R::versions(versions);

@@ -22,6 +22,17 @@ const TAKEN_BY_OTHERS: &[&str] = &[
     "deliveries_pkey",
     "tokens_pkey",
     "logs_pkey",
+    "uploads_pkey",
+    "blobs_pkey",
+    "blobs_digest",
+    "possessions_pkey",
+    "usages_pkey",
+    "versions_pkey",
+    "versions_name",
+    "bundles_pkey",
+    "collections_pkey",
+    "collections_running",
+    "collector_pkey",
 ];
 
 /// An error that certainly left nothing written.

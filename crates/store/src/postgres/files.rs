@@ -39,7 +39,7 @@ static READY: LazyLock<String> = LazyLock::new(|| {
     format!("SELECT {READY_COLUMNS} FROM ready WHERE job_id = ANY ($1::text[]) ORDER BY {READY_COLUMNS}")
 });
 const EFFECTS: &str = "SELECT job_id, position, exec_id, kind, body FROM effects WHERE job_id = ANY ($1::text[]) ORDER BY position";
-static EVENTS: LazyLock<String> = LazyLock::new(|| {
+pub static EVENTS: LazyLock<String> = LazyLock::new(|| {
     format!("SELECT root, {} FROM event_groups WHERE root = ANY ($1::text[]) ORDER BY seq", events::COLUMNS)
 });
 
@@ -116,7 +116,11 @@ pub async fn run_files_after(
 }
 
 /// Begins a snapshot and reads the page itself.
-async fn page(reader: &Lent, sql: &'static str, params: Vec<Param<'static>>) -> Result<Vec<Row>, StoreError> {
+pub async fn page(
+    reader: &Lent,
+    sql: &'static str,
+    params: Vec<Param<'static>>,
+) -> Result<Vec<Row>, StoreError> {
     let mut round = Round::default();
     round.push(BEGIN_READING, vec![]);
     round.push(sql, params);
@@ -125,7 +129,7 @@ async fn page(reader: &Lent, sql: &'static str, params: Vec<Param<'static>>) -> 
 }
 
 /// Reads what is filed under the page's keys, and ends the snapshot.
-async fn filed<const N: usize>(
+pub async fn filed<const N: usize>(
     reader: Lent,
     keys: &[String],
     statements: [&'static str; N],
@@ -141,7 +145,7 @@ async fn filed<const N: usize>(
     Ok(rows.try_into().expect("a round has an answer for each statement"))
 }
 
-fn grouped<K: Ord, T>(
+pub fn grouped<K: Ord, T>(
     rows: &[Row],
     read: impl Fn(&Row) -> Result<(K, T), StoreError>,
 ) -> Result<BTreeMap<K, Vec<T>>, StoreError> {
@@ -153,7 +157,7 @@ fn grouped<K: Ord, T>(
     Ok(groups)
 }
 
-fn root_and_events<I: Cell>(row: &Row) -> Result<(I, Vec<Event>), StoreError> {
+pub fn root_and_events<I: Cell>(row: &Row) -> Result<(I, Vec<Event>), StoreError> {
     let mut cells = Cells::of(row);
     Ok((cells.next()?, events::read(&mut cells)?))
 }

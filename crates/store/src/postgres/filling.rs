@@ -7,7 +7,7 @@ use decisions::Book;
 use decisions::records::{
     Attempt, Delivery, Execution, Job, Log, Run, Runner, RunnerKey, Tenant, Token, Webhook,
 };
-use wire::{ExecId, JobId, RunId, RunnerId, TenantId, Time};
+use wire::{BlobId, Digest, ExecId, JobId, RunId, RunnerId, TenantId, Time, UploadId};
 
 use crate::StoreError;
 use crate::postgres::cache::Save;
@@ -40,6 +40,10 @@ pub struct Needs {
     pub logs: BTreeSet<ExecId>,
     pub specs: BTreeSet<JobId>,
     pub webhooks: BTreeSet<TenantId>,
+    pub uploads: BTreeSet<UploadId>,
+    pub contents: BTreeSet<(TenantId, Digest)>,
+    pub tenants: BTreeSet<TenantId>,
+    pub blobs: BTreeSet<BlobId>,
 }
 
 /// Whose family is needed. For an execution that includes its own attempt, which need not be the latest; the execution
@@ -67,6 +71,8 @@ impl Filling {
         needs.runners = std::mem::take(&mut wanted.runners);
         needs.logs = std::mem::take(&mut wanted.logs);
         needs.specs = std::mem::take(&mut wanted.specs);
+        needs.uploads = std::mem::take(&mut wanted.uploads);
+        needs.contents = std::mem::take(&mut wanted.contents);
         for key in std::mem::take(&mut wanted.candidates) {
             needs.members.insert(Member::of(key.attempt.job));
             needs.specs.insert(key.attempt.job);
@@ -80,7 +86,7 @@ impl Filling {
     }
 
     /// Something about this tenant may happen: its subscribers are needed.
-    fn may_be_told(&mut self, tenant: TenantId) {
+    pub fn may_be_told(&mut self, tenant: TenantId) {
         if self.told.insert(tenant) {
             self.needs.webhooks.insert(tenant);
         }

@@ -1,4 +1,4 @@
-//! The second round of a save: what is new, one statement per table, then the audit log, then the commit.
+//! The second round of a save: what is new except blobs, one statement per table, then the audit log, then the commit.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ use crate::postgres::queue::QueueMoves;
 use crate::postgres::round::{COMMIT, Param, Round};
 use crate::postgres::rows::{count, moment};
 use crate::postgres::tables::Table;
-use crate::postgres::{events, logs};
+use crate::postgres::{entries, events, logs};
 
 const ENTER_QUEUE: &str = "
     INSERT INTO ready (queue_id, rank, since, job_id, attempt)
@@ -52,6 +52,14 @@ pub fn round(book: &Book) -> Round<'_> {
     insert(&mut round, &book.logs);
     logs::insert_chunks(&mut round, &book.appended.log_chunks);
     logs::trim(&mut round, &book.appended.log_trims);
+    insert(&mut round, &book.possessions);
+    insert(&mut round, &book.usages);
+    insert(&mut round, &book.uploads);
+    entries::insert_versions(&mut round, &book.versions);
+    insert(&mut round, &book.bundles);
+    entries::insert_artifacts(&mut round, &book.bundles);
+    insert(&mut round, &book.collections);
+    insert(&mut round, &book.collector);
     insert(&mut round, &book.deliveries);
     enter_queue(&mut round, book);
     events::log(&mut round, &book.appended.transitions);
@@ -68,10 +76,14 @@ fn insert_queues<'a>(round: &mut Round<'a>, shelf: &'a Shelf<Queue>) {
 }
 
 fn insert_by<'a, R: Table>(round: &mut Round<'a>, shelf: &'a Shelf<R>, sql: &'static str) {
-    let new: Vec<&R> = shelf.writes().filter(|(before, _)| before.is_none()).map(|(_, now)| now).collect();
+    let new = new(shelf);
     if !new.is_empty() {
         round.push(sql, R::arrays(&new, |_| true));
     }
+}
+
+pub fn new<R: Table>(shelf: &Shelf<R>) -> Vec<&R> {
+    shelf.writes().filter(|(before, _)| before.is_none()).map(|(_, now)| now).collect()
 }
 
 fn insert_plans<'a>(round: &mut Round<'a>, Appended { plans, .. }: &'a Appended) {

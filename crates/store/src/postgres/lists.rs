@@ -74,6 +74,10 @@ static EVENTS_SCAN: LazyLock<String> = LazyLock::new(|| {
                  WHEN 'job_' THEN (SELECT t.tenant_id FROM jobs t WHERE t.id = root)
                  WHEN 'run_' THEN (SELECT t.tenant_id FROM runs t WHERE t.id = root)
                  WHEN 'msg_' THEN (SELECT t.tenant_id FROM deliveries t WHERE t.id = root)
+                 WHEN 'upl_' THEN (SELECT t.tenant_id FROM uploads t WHERE t.id = root)
+                 WHEN 'ver_' THEN (SELECT t.tenant_id FROM versions t WHERE t.id = root)
+                 WHEN 'blob' THEN (
+                     SELECT t.tenant_id FROM possessions t WHERE t.blob_id = root AND t.tenant_id = $3)
                  ELSE root END
          ORDER BY seq",
         events::COLUMNS

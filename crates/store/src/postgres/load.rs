@@ -20,7 +20,7 @@ use crate::postgres::round::{BEGIN_READING, COMMIT, Param, Round};
 use crate::postgres::rows::{Cells, count, scope};
 use crate::postgres::tables::Versions;
 use crate::postgres::wanted::Wanted;
-use crate::postgres::{Postgres, fault, ready};
+use crate::postgres::{Postgres, artifacts, fault, ready};
 use crate::{Loaded, StoreError};
 
 /// After the first: what is named leads to families, families to runs, runs to webhooks.
@@ -112,10 +112,10 @@ async fn end(reader: Lent) {
 }
 
 /// A statement, and what becomes of each of its rows.
-struct Question {
-    sql: &'static str,
-    params: Vec<Param<'static>>,
-    take: fn(&mut Filling, &mut Cells<'_>) -> Result<(), StoreError>,
+pub struct Question {
+    pub sql: &'static str,
+    pub params: Vec<Param<'static>>,
+    pub take: fn(&mut Filling, &mut Cells<'_>) -> Result<(), StoreError>,
 }
 
 async fn answer(reader: &Lent, filling: &mut Filling, questions: Vec<Question>) -> Result<(), StoreError> {
@@ -143,10 +143,14 @@ macro_rules! ask {
     };
 }
 
+pub(super) use ask;
+
 /// Everything that is needed, as far as is known; it is no longer needed afterwards.
 fn questions(filling: &mut Filling) -> Vec<Question> {
-    let needs = take(&mut filling.needs);
-    let mut asked = what_is_named(needs.wanted);
+    let mut needs = take(&mut filling.needs);
+    let mut asked = Vec::new();
+    artifacts::questions(&mut asked, &mut needs);
+    asked.extend(what_is_named(needs.wanted));
     let jobs: Vec<String> = needs.members.iter().map(|member| member.job.to_string()).collect();
     let own_attempts: Vec<Option<i32>> = needs.members.iter().map(|it| it.own_attempt.map(count)).collect();
     let executions: Vec<Option<String>> =
@@ -180,7 +184,7 @@ fn what_is_named(wanted: Wanted) -> Vec<Question> {
     asked
 }
 
-fn texts(keys: impl IntoIterator<Item = impl Display>) -> Vec<String> {
+pub fn texts(keys: impl IntoIterator<Item = impl Display>) -> Vec<String> {
     keys.into_iter().map(|key| key.to_string()).collect()
 }
 

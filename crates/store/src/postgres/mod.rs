@@ -10,10 +10,14 @@
 //! Start at `load.rs`, then `save.rs`.
 
 mod address;
+mod artifact_columns;
+mod artifact_finders;
+mod artifacts;
 mod cache;
 mod changes;
 mod columns;
 mod connect;
+mod entries;
 mod events;
 mod fault;
 mod files;
@@ -37,14 +41,18 @@ mod wanted;
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use decisions::doctor::{JobFile, RunFile};
+use decisions::doctor::{BlobFile, JobFile, RunFile};
 use decisions::records::{
-    Delivery, Event, Execution, Job, Log, LogChunk, Queue, QueueId, Run, Runner, Tenant, Token,
+    Blob, Bundle, Collection, Collector, Delivery, Event, Execution, Job, Log, LogChunk, Queue, QueueId, Run,
+    Runner, Tenant, Token, Upload, Usage, Version, VersionName,
 };
 use decisions::{Ask, Book};
-use wire::{ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time, TokenId};
+use wire::{
+    BlobId, CollectionId, Digest, ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time, TokenId,
+    UploadId, VersionId,
+};
 
-use crate::{Due, Loaded, LogBounds, OpenError, Store, StoreError};
+use crate::{ArtifactsDue, Due, Loaded, LogBounds, OpenError, Store, StoreError};
 use address::Address;
 use cache::Cache;
 use pool::Pool;
@@ -244,6 +252,64 @@ impl Store for Postgres {
 
     async fn log_bounds(&self) -> Result<LogBounds, StoreError> {
         finders::log_bounds(&self.readers).await
+    }
+
+    async fn upload(&self, id: UploadId) -> Result<Option<Upload>, StoreError> {
+        artifact_finders::upload(&self.readers, id).await
+    }
+
+    async fn blob(&self, id: BlobId) -> Result<Option<Blob>, StoreError> {
+        artifact_finders::blob(&self.readers, id).await
+    }
+
+    async fn blob_of(&self, tenant: TenantId, digest: Digest) -> Result<Option<Blob>, StoreError> {
+        artifact_finders::blob_of(&self.readers, tenant, digest).await
+    }
+
+    async fn usage(&self, tenant: TenantId) -> Result<Usage, StoreError> {
+        artifact_finders::usage(&self.readers, tenant).await
+    }
+
+    async fn version(&self, name: &VersionName) -> Result<Option<Version>, StoreError> {
+        artifact_finders::version(&self.readers, name).await
+    }
+
+    async fn versions_of(
+        &self,
+        tenant: TenantId,
+        package: Option<&str>,
+        after: Option<VersionId>,
+        limit: usize,
+    ) -> Result<Vec<Version>, StoreError> {
+        artifact_finders::versions_of(&self.readers, tenant, package, after, limit).await
+    }
+
+    async fn bundle_of(&self, job: JobId) -> Result<Option<Bundle>, StoreError> {
+        artifact_finders::bundle_of(&self.readers, job).await
+    }
+
+    async fn collection(&self, id: CollectionId) -> Result<Option<Collection>, StoreError> {
+        artifact_finders::collection(&self.readers, id).await
+    }
+
+    async fn collector(&self) -> Result<Collector, StoreError> {
+        artifact_finders::collector(&self.readers).await
+    }
+
+    async fn blobs_unreferenced(&self, after: Option<BlobId>, limit: usize) -> Result<Vec<Blob>, StoreError> {
+        artifact_finders::blobs_unreferenced(&self.readers, after, limit).await
+    }
+
+    async fn artifacts_due(&self, _now: Time, limit: usize) -> Result<ArtifactsDue, StoreError> {
+        artifact_finders::due(&self.readers, limit).await
+    }
+
+    async fn blob_files_after(
+        &self,
+        after: Option<BlobId>,
+        limit: usize,
+    ) -> Result<Vec<BlobFile>, StoreError> {
+        artifact_finders::blob_files_after(&self.readers, after, limit).await
     }
 
     async fn integrity(&self) -> Result<Vec<String>, StoreError> {

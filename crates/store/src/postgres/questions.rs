@@ -87,6 +87,6 @@ pub static FAMILIES: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-fn by<R: Table>(column: &str, sql_type: &str) -> String {
+pub fn by<R: Table>(column: &str, sql_type: &str) -> String {
     format!("SELECT {} FROM {} t WHERE t.{column} = ANY ($1::{sql_type}[])", selected::<R>("t"), R::NAME)
 }

@@ -36,6 +36,12 @@ pub fn recall(filling: &mut Filling, cache: &Cache) {
             None => drop(filling.needs.logs.insert(id)),
         }
     }
+    for id in std::mem::take(&mut filling.needs.uploads) {
+        match cache.uploads.get(&id) {
+            Some(known) => filling.bring_upload(known.clone()),
+            None => drop(filling.needs.uploads.insert(id)),
+        }
+    }
     for id in std::mem::take(&mut filling.needs.specs) {
         match cache.specs.get(&id) {
             Some(known) => drop(filling.book.specs.insert(id, known.clone())),

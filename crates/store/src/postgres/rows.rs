@@ -6,12 +6,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use decisions::draft::Stated;
 use decisions::failures::{ClassSet, FailureClass};
-use decisions::records::{AttemptKey, EffectRow, QueueId, ReadyKey, Sweep, TokenKind};
+use decisions::records::{AttemptKey, EffectRow, Progress, QueueId, ReadyKey, Sweep, TokenKind};
 use machines::Machine;
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, Type};
 use wire::runner::CompleteStatus;
-use wire::{ExecId, JobId, LeaseHash, MessageId, RunId, RunnerId, TenantId, Time, TokenHash, TokenId};
+use wire::{
+    BlobId, CollectionId, Digest, ExecId, JobId, LeaseHash, MessageId, RunId, RunnerId, TenantId, Time,
+    TokenHash, TokenId, UploadId, VersionId,
+};
 
 use crate::StoreError;
 
@@ -53,6 +56,14 @@ impl<'r> Cells<'r> {
         let texts: Vec<&str> = self.raw()?;
         let ids: Option<Vec<I>> = texts.iter().map(|text| text.parse().ok()).collect();
         ids.ok_or_else(|| self.damaged("it holds what is no id"))
+    }
+
+    /// The next cell holds an array of digests.
+    pub fn digests(&mut self) -> Result<Vec<Digest>, StoreError> {
+        let all: Vec<&[u8]> = self.raw()?;
+        let digests: Option<Vec<Digest>> =
+            all.iter().map(|bytes| Some(Digest::from_bytes((*bytes).try_into().ok()?))).collect();
+        digests.ok_or_else(|| self.damaged("it holds what is no digest"))
     }
 
     /// The next cell holds a text that must mean something to us.
@@ -102,6 +113,11 @@ parsed! {
     ExecId, |text| text.parse().ok();
     MessageId, |text| text.parse().ok();
     TokenId, |text| text.parse().ok();
+    UploadId, |text| text.parse().ok();
+    BlobId, |text| text.parse().ok();
+    VersionId, |text| text.parse().ok();
+    CollectionId, |text| text.parse().ok();
+    Progress, Progress::parse;
     TokenKind, TokenKind::parse;
     RunnerId, RunnerId::parse;
     machines::run::State, Machine::parse;
@@ -111,6 +127,7 @@ parsed! {
     ClassSet, ClassSet::parse;
     CompleteStatus, parse_complete_status;
     Vec<String>, |text| serde_json::from_str(text).ok();
+    Vec<u64>, |text| serde_json::from_str(text).ok();
 }
 
 impl<T: Cell> Cell for Option<T> {
@@ -182,6 +199,12 @@ impl Cell for LeaseHash {
 impl Cell for TokenHash {
     fn read(cells: &mut Cells<'_>) -> Result<TokenHash, StoreError> {
         cells.next().map(TokenHash::from_bytes)
+    }
+}
+
+impl Cell for Digest {
+    fn read(cells: &mut Cells<'_>) -> Result<Digest, StoreError> {
+        cells.next().map(Digest::from_bytes)
     }
 }
 

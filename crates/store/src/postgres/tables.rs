@@ -6,11 +6,11 @@ use std::sync::Arc;
 use decisions::Book;
 use decisions::book::Kept;
 use decisions::records::{
-    Attempt, AttemptKey, Delivery, Execution, Job, Log, Run, Runner, RunnerKey, Tenant, Token, Webhook,
-    WebhookKey,
+    self, Attempt, AttemptKey, Blob, Bundle, Collection, Collector, Delivery, Execution, Job, Log,
+    Possession, PossessionKey, Run, Runner, RunnerKey, Tenant, Token, Upload, Usage, Webhook, WebhookKey,
 };
 use tokio_postgres::Row;
-use wire::{ExecId, JobId, MessageId, RunId, TenantId, TokenId};
+use wire::{BlobId, CollectionId, ExecId, JobId, MessageId, RunId, TenantId, TokenId, UploadId, VersionId};
 
 use crate::StoreError;
 use crate::postgres::round::Param;
@@ -89,6 +89,8 @@ pub struct Sql {
     pub insert: String,
     /// Changes the rows that still have the version given, in the order given.
     pub update: String,
+    /// Changes rows that this transaction has made.
+    pub fill: String,
     /// Locks rows that will be written, or only read, and returns their versions, in the order given.
     pub lock_for_writing: String,
     pub lock_for_reading: String,
@@ -121,6 +123,11 @@ impl Sql {
                  WHERE {} AND t.xmin = u.version",
                 unnested::<R>(|kind| kind != Kind::Fixed),
                 R::COLUMNS.iter().filter(|column| column.kind != Kind::Fixed).count() + 1,
+                on_key::<R>(|name| format!("t.{name} = ANY (ARRAY[u.{name}])")),
+            ),
+            fill: format!(
+                "UPDATE {table} AS t SET {assigned} FROM unnest({}) AS u ({changed}) WHERE {}",
+                unnested::<R>(|kind| kind != Kind::Fixed),
                 on_key::<R>(|name| format!("t.{name} = ANY (ARRAY[u.{name}])")),
             ),
             lock_for_writing: lock("FOR NO KEY UPDATE"),
@@ -182,6 +189,14 @@ pub struct Versions {
     webhooks: BTreeMap<WebhookKey, Version>,
     tokens: BTreeMap<TokenId, Version>,
     logs: BTreeMap<ExecId, Version>,
+    uploads: BTreeMap<UploadId, Version>,
+    blobs: BTreeMap<BlobId, Version>,
+    possessions: BTreeMap<PossessionKey, Version>,
+    usages: BTreeMap<TenantId, Version>,
+    releases: BTreeMap<VersionId, Version>,
+    bundles: BTreeMap<ExecId, Version>,
+    collections: BTreeMap<CollectionId, Version>,
+    collector: BTreeMap<(), Version>,
 }
 
 /// A table whose rows are loaded and may be changed.
@@ -209,6 +224,14 @@ versioned! {
     Webhook, webhooks;
     Token, tokens;
     Log, logs;
+    Upload, uploads;
+    Blob, blobs;
+    Possession, possessions;
+    Usage, usages;
+    records::Version, releases;
+    Bundle, bundles;
+    Collection, collections;
+    Collector, collector;
 }
 
 impl Versions {

@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 
 use crate::candidates::{ReadyAsk, ready_asks};
 use decisions::Ask;
-use decisions::records::{ReadyKey, RunnerKey};
-use wire::{ExecId, JobId, MessageId, RunId, TenantId, TokenId};
+use decisions::records::{ReadyKey, RunnerKey, VersionName};
+use wire::{
+    BlobId, CollectionId, Digest, ExecId, JobId, MessageId, RunId, TenantId, TokenId, UploadId, VersionId,
+};
 
 #[derive(Default, Clone)]
 pub struct Wanted {
@@ -25,6 +27,16 @@ pub struct Wanted {
     pub deliveries: BTreeSet<MessageId>,
     pub tokens: BTreeSet<TokenId>,
     pub logs: BTreeSet<ExecId>,
+    pub uploads: BTreeSet<UploadId>,
+    pub contents: BTreeSet<(TenantId, Digest)>,
+    pub usages: BTreeSet<TenantId>,
+    pub version_names: BTreeSet<VersionName>,
+    pub versions: BTreeSet<VersionId>,
+    /// With whoever possesses them.
+    pub blobs: BTreeSet<BlobId>,
+    pub bundles: BTreeSet<ExecId>,
+    pub collector: bool,
+    pub collections: BTreeSet<CollectionId>,
     pub ready: Vec<ReadyAsk>,
     /// What was found for `ready`.
     pub candidates: BTreeSet<ReadyKey>,
@@ -64,6 +76,15 @@ impl Wanted {
             Ask::Delivery(id) => drop(self.deliveries.insert(*id)),
             Ask::Token(id) => drop(self.tokens.insert(*id)),
             Ask::Log(id) => drop(self.logs.insert(*id)),
+            Ask::Upload(id) => drop(self.uploads.insert(*id)),
+            Ask::Content(tenant, digest) => drop(self.contents.insert((*tenant, *digest))),
+            Ask::Usage(tenant) => drop(self.usages.insert(*tenant)),
+            Ask::VersionName(name) => drop(self.version_names.insert(name.clone())),
+            Ask::Version(id) => drop(self.versions.insert(*id)),
+            Ask::Blob(id) => drop(self.blobs.insert(*id)),
+            Ask::Bundle(id) => drop(self.bundles.insert(*id)),
+            Ask::Collector => self.collector = true,
+            Ask::Collection(id) => drop(self.collections.insert(*id)),
         }
     }
 }

@@ -204,7 +204,10 @@ pub fn integrity(connection: &Connection) -> rusqlite::Result<Vec<String>> {
 }
 
 /// All reads of one question see the same moment.
-fn snapshot<T>(connection: &Connection, read: impl FnOnce() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+pub fn snapshot<T>(
+    connection: &Connection,
+    read: impl FnOnce() -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
     let transaction = connection.unchecked_transaction()?;
     let answer = read()?;
     transaction.finish()?;

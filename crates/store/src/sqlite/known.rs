@@ -4,14 +4,14 @@
 //! is what was committed. Whether all this holds, the writer finds out before it writes: should a book on its way fail, or
 //! another process write to the file, every batch that was decided on it is a conflict.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::Hash;
 use std::sync::Arc;
 
 use decisions::Book;
 use decisions::book::Kept;
 use decisions::records::{Attempt, AttemptKey, Execution, Job, Log, ReadyKey, Run, Runner, RunnerKey};
-use wire::{ExecId, JobId, RunId, TenantId};
+use wire::{BlobId, Digest, ExecId, JobId, RunId, TenantId};
 
 use crate::remembered::{Remembered, SPEC_BYTES_MAX};
 
@@ -74,6 +74,13 @@ pub enum Landing {
 pub struct QueueMoves {
     pub left: BTreeSet<ReadyKey>,
     pub entered: BTreeSet<ReadyKey>,
+}
+
+/// How the books on their way change which blob is here.
+#[derive(Debug, Default)]
+pub struct BlobMoves {
+    pub here: BTreeMap<Digest, BlobId>,
+    pub gone: BTreeSet<BlobId>,
 }
 
 impl Known {
@@ -164,6 +171,24 @@ impl Known {
             if let Some(key) = entered {
                 moves.left.remove(&key);
                 moves.entered.insert(key);
+            }
+        }
+        moves
+    }
+}
+
+impl Known {
+    /// Over all books on their way, the newest last.
+    pub fn blob_moves(&self) -> BlobMoves {
+        let mut moves = BlobMoves::default();
+        for blob in self.flying.iter().flat_map(|book| book.blobs.written()) {
+            if blob.is_here() {
+                moves.here.insert(blob.digest, blob.id);
+                continue;
+            }
+            moves.gone.insert(blob.id);
+            if moves.here.get(&blob.digest) == Some(&blob.id) {
+                moves.here.remove(&blob.digest);
             }
         }
         moves

@@ -113,6 +113,9 @@ const OF_TENANT: &str = " WHERE seq > ?1
     WHEN 'job_' THEN (SELECT tenant_id FROM jobs WHERE id = root)
     WHEN 'run_' THEN (SELECT tenant_id FROM runs WHERE id = root)
     WHEN 'msg_' THEN (SELECT tenant_id FROM deliveries WHERE id = root)
+    WHEN 'upl_' THEN (SELECT tenant_id FROM uploads WHERE id = root)
+    WHEN 'ver_' THEN (SELECT tenant_id FROM versions WHERE id = root)
+    WHEN 'blob' THEN (SELECT tenant_id FROM possessions WHERE blob_id = root AND tenant_id = ?3)
     ELSE root END
     ORDER BY seq";
 
@@ -135,6 +138,6 @@ pub fn events_scan(
 }
 
 /// Nothing sorts before the empty text.
-fn after_text(after: Option<impl ToString>) -> String {
+pub fn after_text(after: Option<impl ToString>) -> String {
     after.map(|id| id.to_string()).unwrap_or_default()
 }

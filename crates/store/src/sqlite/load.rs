@@ -10,11 +10,11 @@ use rusqlite::Connection;
 use wire::{ExecId, JobId, MessageId, RunId, TenantId, TokenId};
 
 use crate::candidates::{ReadyAsk, best, counts_by_queue, ready_asks};
-use crate::sqlite::known::Known;
+use crate::sqlite::known::{BlobMoves, Known};
 use crate::sqlite::{logs, rows, tokens};
 
 pub fn load(connection: &Connection, known: &Known, asks: &[Ask]) -> rusqlite::Result<Book> {
-    let mut loader = Loader { connection, known, book: Book::default() };
+    let mut loader = Loader { connection, known, book: Book::default(), moves: None };
     for ask in asks {
         loader.answer(ask)?;
     }
@@ -23,10 +23,12 @@ pub fn load(connection: &Connection, known: &Known, asks: &[Ask]) -> rusqlite::R
     Ok(loader.book)
 }
 
-struct Loader<'a> {
-    connection: &'a Connection,
-    known: &'a Known,
-    book: Book,
+pub struct Loader<'a> {
+    pub connection: &'a Connection,
+    pub known: &'a Known,
+    pub book: Book,
+    /// Where the books on their way leave blobs; made when it is first asked for.
+    pub moves: Option<BlobMoves>,
 }
 
 impl Loader<'_> {
@@ -49,10 +51,19 @@ impl Loader<'_> {
             Ask::Delivery(id) => self.delivery(*id),
             Ask::Token(id) => self.token(*id),
             Ask::Log(id) => self.log(*id),
+            Ask::Upload(id) => self.upload(*id),
+            Ask::Content(tenant, digest) => self.content(*tenant, *digest),
+            Ask::Usage(tenant) => self.usage(*tenant),
+            Ask::VersionName(name) => self.version_name(name),
+            Ask::Version(id) => self.version(*id),
+            Ask::Blob(id) => self.possessed(*id),
+            Ask::Bundle(id) => self.bundle(*id),
+            Ask::Collector => self.collector(),
+            Ask::Collection(id) => self.collection(*id),
         }
     }
 
-    fn tenant(&mut self, id: TenantId) -> rusqlite::Result<()> {
+    pub fn tenant(&mut self, id: TenantId) -> rusqlite::Result<()> {
         let sql = joined(rows::TENANT, " WHERE id = ?1");
         let read = || rows::one(self.connection, &sql, [id.text().as_str()], rows::read_tenant);
         if let Some(tenant) = or_read(self.known.flying(&id), read)? {
@@ -271,8 +282,10 @@ impl Loader<'_> {
     fn bring_webhooks(&mut self) -> rusqlite::Result<()> {
         let of_jobs = self.book.jobs.peek_all().map(|job| job.tenant);
         let of_runs = self.book.runs.peek_all().map(|run| run.tenant);
+        let of_versions = self.book.versions.peek_all().map(|version| version.name.tenant);
         let of_tenants = self.book.tenants.peek_all().map(|tenant| tenant.id);
-        let tenants: BTreeSet<TenantId> = of_jobs.chain(of_runs).chain(of_tenants).collect();
+        let tenants: BTreeSet<TenantId> =
+            of_jobs.chain(of_runs).chain(of_versions).chain(of_tenants).collect();
         let sql = "SELECT tenant_id, name, url, events FROM webhooks WHERE tenant_id = ?1";
         let flying =
             self.known.all_flying::<Webhook>().filter(|webhook| tenants.contains(&webhook.key.tenant));
@@ -289,7 +302,7 @@ impl Loader<'_> {
 }
 
 /// What is remembered, or else what the file says.
-fn or_read<R: ?Sized, T: Into<Arc<R>>>(
+pub fn or_read<R: ?Sized, T: Into<Arc<R>>>(
     known: Option<&Arc<R>>,
     read: impl FnOnce() -> rusqlite::Result<Option<T>>,
 ) -> rusqlite::Result<Option<Arc<R>>> {

@@ -134,6 +134,13 @@ impl Desk {
 fn must_see_the_disk(ask: &Ask) -> bool {
     match ask {
         Ask::Sweep(_) | Ask::Release(_) | Ask::Succeeded(_) => true,
+        // By key as well, but with lists behind them, and rare enough to wait.
+        Ask::VersionName(_)
+        | Ask::Version(_)
+        | Ask::Blob(_)
+        | Ask::Bundle(_)
+        | Ask::Collector
+        | Ask::Collection(_) => true,
         Ask::Tenant(_)
         | Ask::TenantName(_)
         | Ask::Run(_)
@@ -147,6 +154,9 @@ fn must_see_the_disk(ask: &Ask) -> bool {
         | Ask::Spec(_)
         | Ask::Token(_)
         | Ask::Log(_)
+        | Ask::Upload(_)
+        | Ask::Content(..)
+        | Ask::Usage(_)
         | Ask::Delivery(_) => false,
     }
 }

@@ -2,11 +2,11 @@
 
 use decisions::book::{Appended, Shelf};
 use decisions::records::{Log, LogChunk};
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, params};
 use wire::ExecId;
 
 use crate::LOG_CHUNKS_MAX;
-use crate::sqlite::rows;
+use crate::sqlite::rows::{self, count, stored};
 
 pub fn log(connection: &Connection, id: ExecId) -> rusqlite::Result<Option<Log>> {
     let sql = "SELECT exec_id, received, head, tail_from FROM logs WHERE exec_id = ?1";
@@ -76,13 +76,4 @@ pub fn write(connection: &Connection, logs: &Shelf<Log>, rows: &Appended) -> rus
         connection.prepare_cached(sql)?.execute(params)?;
     }
     Ok(())
-}
-
-fn count(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
-    Ok(row.get::<_, i64>(column)?.unsigned_abs())
-}
-
-/// No log comes near the bound; a caller may name any offset.
-fn stored(offset: u64) -> i64 {
-    i64::try_from(offset).unwrap_or(i64::MAX)
 }

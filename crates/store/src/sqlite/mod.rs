@@ -3,6 +3,10 @@
 //! Batches are decided one after the other, each on what the one before it leaves, and written in that order, one fsync
 //! each. While the writer's thread saves a batch, the loader's thread answers the asks of the next.
 
+mod artifacts;
+mod blobs;
+mod bundles;
+mod collections;
 mod finders;
 mod known;
 mod lists;
@@ -13,19 +17,25 @@ mod open;
 mod rows;
 mod save;
 mod tokens;
+mod uploads;
+mod versions;
 mod writer;
 
 use std::path::Path;
 use std::sync::Arc;
 
-use decisions::doctor::{JobFile, RunFile};
+use decisions::doctor::{BlobFile, JobFile, RunFile};
 use decisions::records::{
-    Delivery, Event, Execution, Job, Log, LogChunk, Queue, QueueId, Run, Runner, Tenant, Token,
+    Blob, Bundle, Collection, Collector, Delivery, Event, Execution, Job, Log, LogChunk, Queue, QueueId, Run,
+    Runner, Tenant, Token, Upload, Usage, Version, VersionName,
 };
 use decisions::{Ask, Book};
-use wire::{ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time, TokenId};
+use wire::{
+    BlobId, CollectionId, Digest, ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time, TokenId,
+    UploadId, VersionId,
+};
 
-use crate::{Due, Loaded, LogBounds, OpenError, Store, StoreError};
+use crate::{ArtifactsDue, Due, Loaded, LogBounds, OpenError, Store, StoreError};
 use finders::Readers;
 use loader::Loader;
 pub use loader::Session;
@@ -215,6 +225,69 @@ impl Store for Sqlite {
 
     async fn log_bounds(&self) -> Result<LogBounds, StoreError> {
         self.readers.read(finders::log_bounds).await
+    }
+
+    async fn upload(&self, id: UploadId) -> Result<Option<Upload>, StoreError> {
+        self.readers.read(move |connection| uploads::upload(connection, id)).await
+    }
+
+    async fn blob(&self, id: BlobId) -> Result<Option<Blob>, StoreError> {
+        self.readers.read(move |connection| blobs::blob(connection, id)).await
+    }
+
+    async fn blob_of(&self, tenant: TenantId, digest: Digest) -> Result<Option<Blob>, StoreError> {
+        self.readers.read(move |connection| blobs::blob_of(connection, tenant, digest)).await
+    }
+
+    async fn usage(&self, tenant: TenantId) -> Result<Usage, StoreError> {
+        let usage = self.readers.read(move |connection| blobs::usage(connection, tenant)).await?;
+        Ok(usage.unwrap_or(Usage { tenant, bytes: 0, blobs: 0 }))
+    }
+
+    async fn version(&self, name: &VersionName) -> Result<Option<Version>, StoreError> {
+        let name = name.clone();
+        self.readers.read(move |connection| versions::version_named(connection, &name)).await
+    }
+
+    async fn versions_of(
+        &self,
+        tenant: TenantId,
+        package: Option<&str>,
+        after: Option<VersionId>,
+        limit: usize,
+    ) -> Result<Vec<Version>, StoreError> {
+        let package = package.map(ToOwned::to_owned);
+        let list =
+            move |connection: &_| versions::versions_of(connection, tenant, package.as_deref(), after, limit);
+        self.readers.read(list).await
+    }
+
+    async fn bundle_of(&self, job: JobId) -> Result<Option<Bundle>, StoreError> {
+        self.readers.read(move |connection| bundles::bundle_of(connection, job)).await
+    }
+
+    async fn collection(&self, id: CollectionId) -> Result<Option<Collection>, StoreError> {
+        self.readers.read(move |connection| collections::collection(connection, id)).await
+    }
+
+    async fn collector(&self) -> Result<Collector, StoreError> {
+        Ok(self.readers.read(collections::collector).await?.unwrap_or_default())
+    }
+
+    async fn blobs_unreferenced(&self, after: Option<BlobId>, limit: usize) -> Result<Vec<Blob>, StoreError> {
+        self.readers.read(move |connection| blobs::unreferenced(connection, after, limit)).await
+    }
+
+    async fn artifacts_due(&self, now: Time, limit: usize) -> Result<ArtifactsDue, StoreError> {
+        self.readers.read(move |connection| artifacts::due(connection, now, limit)).await
+    }
+
+    async fn blob_files_after(
+        &self,
+        after: Option<BlobId>,
+        limit: usize,
+    ) -> Result<Vec<BlobFile>, StoreError> {
+        self.readers.read(move |connection| blobs::files_after(connection, after, limit)).await
     }
 
     async fn integrity(&self) -> Result<Vec<String>, StoreError> {

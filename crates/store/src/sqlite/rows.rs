@@ -13,7 +13,7 @@ use machines::Machine;
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Params, Row};
 use wire::runner::CompleteStatus;
-use wire::{ExecId, JobId, LeaseHash, MessageId, RunId, RunnerId, TenantId, Time};
+use wire::{Digest, ExecId, JobId, LeaseHash, MessageId, RunId, RunnerId, TenantId, Time};
 
 use crate::log_groups::unpacked;
 
@@ -297,7 +297,7 @@ pub fn maybe_id<I: FromStr>(row: &Row<'_>, column: usize) -> rusqlite::Result<Op
     maybe_text(row, column, |text| text.parse().ok())
 }
 
-fn state<M: Machine>(row: &Row<'_>, column: usize) -> rusqlite::Result<Stated<M>> {
+pub fn state<M: Machine>(row: &Row<'_>, column: usize) -> rusqlite::Result<Stated<M>> {
     Ok(Stated::stored(text(row, column, M::parse)?))
 }
 
@@ -309,13 +309,30 @@ pub fn maybe_time(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Time>
     Ok(row.get::<_, Option<i64>>(column)?.map(Time::from_micros))
 }
 
+pub fn digest(row: &Row<'_>, column: usize) -> rusqlite::Result<Digest> {
+    Ok(Digest::from_bytes(row.get(column)?))
+}
+
+pub fn maybe_digest(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Digest>> {
+    Ok(row.get::<_, Option<[u8; 32]>>(column)?.map(Digest::from_bytes))
+}
+
+pub fn count(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    Ok(row.get::<_, i64>(column)?.unsigned_abs())
+}
+
+/// As [`count`] reads it. No number of bytes comes near the bound; a caller may name any.
+pub fn stored(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
 /// A text that must mean something to us.
 pub fn text<T>(row: &Row<'_>, column: usize, parse: impl Fn(&str) -> Option<T>) -> rusqlite::Result<T> {
     let text = row.get_ref(column)?.as_str()?;
     parse(text).ok_or_else(|| unknown(column, text))
 }
 
-fn maybe_text<T>(
+pub fn maybe_text<T>(
     row: &Row<'_>,
     column: usize,
     parse: impl Fn(&str) -> Option<T>,

@@ -9,7 +9,7 @@ use wire::Time;
 
 use crate::log_groups::Group;
 use crate::sqlite::rows::{complete_status, scope};
-use crate::sqlite::{logs, tokens};
+use crate::sqlite::{blobs, bundles, collections, logs, tokens, uploads, versions};
 
 pub fn save(connection: &Connection, book: &Book, events: &[Group]) -> rusqlite::Result<()> {
     book.tenants.writes().try_for_each(|(before, tenant)| write_tenant(connection, before, tenant))?;
@@ -25,6 +25,14 @@ pub fn save(connection: &Connection, book: &Book, events: &[Group]) -> rusqlite:
         .try_for_each(|(before, delivery)| write_delivery(connection, before, delivery))?;
     tokens::write(connection, &book.tokens)?;
     logs::write(connection, &book.logs, &book.appended)?;
+    blobs::write(connection, &book.blobs)?;
+    blobs::write_possessions(connection, &book.possessions)?;
+    blobs::write_usages(connection, &book.usages)?;
+    uploads::write(connection, &book.uploads)?;
+    versions::write(connection, &book.versions)?;
+    bundles::write(connection, &book.bundles)?;
+    collections::write(connection, &book.collections)?;
+    collections::write_collector(connection, &book.collector)?;
     append(connection, &book.appended)?;
     log(connection, events)
 }

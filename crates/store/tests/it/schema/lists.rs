@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use decisions::failures::FailureClass;
-use decisions::records::{Sweep, TokenKind};
+use decisions::records::{Progress, Sweep, TokenKind};
 use machines::{Description, Machine, ROSTER, execution, lease};
 use rusqlite::Connection;
 use store::{Postgres, Sqlite};
@@ -43,6 +43,10 @@ fn expected() -> Lists {
         ("executions", "outcome", names(["SUCCEEDED", "FAILED"])),
         ("effects", "kind", names(["result", "webhook"])),
         ("deliveries", "state", states("delivery")),
+        ("blobs", "state", states("blob")),
+        ("uploads", "state", states("upload")),
+        ("versions", "state", states("version")),
+        ("collections", "state", names(Progress::ALL.map(Progress::as_str))),
     ];
     lists.into_iter().map(|(table, column, list)| ((table.into(), column.into()), list)).collect()
 }

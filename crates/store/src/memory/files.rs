@@ -1,0 +1,49 @@
+//! Jobs and runs with everything filed under them.
+
+use decisions::doctor::{JobFile, RunFile};
+use decisions::records::{Attempt, AttemptKey, Event, Execution, Job, Run};
+use machines::delivery;
+use wire::{ExecId, JobId};
+
+use super::tables::Tables;
+
+impl Tables {
+    pub fn job_file(&self, job: &Job) -> JobFile {
+        let first = AttemptKey { job: job.id, index: 0 };
+        let attempts =
+            self.attempts.0.range(first..).map(|(_, (_, it))| it).take_while(|it| it.key.job == job.id);
+        let attempts: Vec<Attempt> = attempts.cloned().collect();
+        let mut executions: Vec<Execution> = self.executions_of(job.id).cloned().collect();
+        executions.sort_by_key(|execution| execution.token);
+        JobFile {
+            job: job.clone(),
+            attempts,
+            executions,
+            ready: self.ready.iter().filter(|key| key.attempt.job == job.id).copied().collect(),
+            effects: self.effects.iter().filter(|effect| effect.job == job.id).cloned().collect(),
+            events: self.events_of(&job.id.to_string()),
+        }
+    }
+
+    pub fn run_file(&self, run: &Run) -> RunFile {
+        let messages = self.deliveries.all().filter(|delivery| delivery.reports == Some(run.id));
+        let open = messages.filter(|delivery| {
+            !matches!(delivery.state.get(), delivery::State::Delivered | delivery::State::DeadLetter)
+        });
+        RunFile {
+            run: run.clone(),
+            jobs: self.jobs.all().filter(|job| job.run == Some(run.id)).cloned().collect(),
+            events: self.events_of(&run.id.to_string()),
+            reports_open: open.count() as u32,
+        }
+    }
+
+    pub fn executions_of(&self, job: JobId) -> impl Iterator<Item = &Execution> {
+        let ids = self.by_job.range((job, ExecId::FIRST)..).take_while(move |(of, _)| *of == job);
+        ids.filter_map(|(_, id)| self.executions.get(id))
+    }
+
+    pub fn events_of(&self, root: &str) -> Vec<Event> {
+        self.events.iter().filter(|(filed, _)| filed == root).map(|(_, event)| event.clone()).collect()
+    }
+}
