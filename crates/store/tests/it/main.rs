@@ -1,5 +1,6 @@
 //! The stores against their contract. PostgreSQL comes with `cargo xtask test`.
 
+mod blobs;
 mod commands;
 mod conformance;
 mod desk;

@@ -13,14 +13,19 @@ mod stage;
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::{StreamExt, TryStreamExt};
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::path::Path;
-use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt};
+use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt, RetryConfig};
 
 use super::{BlobError, BlobKey, BlobsOpenError, ByteStream};
 use connector::Connector;
+
+/// A request waits for each of them: better to say soon that the bucket is not there.
+const RETRIES_MAX: usize = 4;
+const RETRIES_FOR: Duration = Duration::from_secs(20);
 
 #[derive(Debug, Clone)]
 pub struct S3 {
@@ -36,6 +41,9 @@ impl S3 {
         variables: impl IntoIterator<Item = (String, String)>,
     ) -> Result<S3, BlobsOpenError> {
         let (bucket, prefix) = address.split_once('/').unwrap_or((address, ""));
+        if bucket.is_empty() {
+            return Err(BlobsOpenError::Address(format!("s3://{address} names no bucket")));
+        }
         let mut builder = AmazonS3Builder::new();
         for (name, value) in variables.into_iter().filter(|(name, _)| name.starts_with("AWS_")) {
             if let Ok(setting) = name.to_ascii_lowercase().parse() {
@@ -44,8 +52,11 @@ impl S3 {
         }
         // One object at a time is deleted: every bucket can do that, and a missing one is no error.
         let builder = builder.with_bucket_name(bucket).with_disable_bulk_delete(true);
+        let retries =
+            RetryConfig { max_retries: RETRIES_MAX, retry_timeout: RETRIES_FOR, ..Default::default() };
         let bucket = builder
             .with_http_connector(Connector)
+            .with_retry(retries)
             .build()
             .map_err(|error| BlobsOpenError::Address(error.to_string()))?;
         let prefix = prefix.trim_matches('/');

@@ -85,13 +85,15 @@ impl S3 {
     }
 }
 
+type Parts = JoinSet<Result<(usize, PartId), BlobError>>;
+
 /// A multipart upload under way. Dropped before its end, with its request, it is aborted.
 struct Sending {
     s3: S3,
     key: BlobKey,
     multipart: Option<String>,
     hashing: Hashing,
-    running: JoinSet<Result<(usize, PartId), BlobError>>,
+    running: Parts,
     sent: Vec<(usize, PartId)>,
     parts: usize,
 }
@@ -148,20 +150,28 @@ impl Sending {
     }
 
     async fn abort(&mut self) -> Result<(), BlobError> {
-        self.running.shutdown().await;
         match self.multipart.take() {
-            Some(multipart) => self.s3.abort(&self.key, &multipart).await,
+            Some(multipart) => {
+                let running = std::mem::take(&mut self.running);
+                abort(self.s3.clone(), self.key.clone(), multipart, running).await
+            }
             None => Ok(()),
         }
     }
+}
+
+/// A part that is still on its way when its upload is aborted may stay for ever, so they are waited for.
+async fn abort(s3: S3, key: BlobKey, multipart: String, mut running: Parts) -> Result<(), BlobError> {
+    while running.join_next().await.is_some() {}
+    s3.abort(&key, &multipart).await
 }
 
 impl Drop for Sending {
     fn drop(&mut self) {
         let Some(multipart) = self.multipart.take() else { return };
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let (s3, key) = (self.s3.clone(), self.key.clone());
-            runtime.spawn(async move { s3.abort(&key, &multipart).await });
+            let running = std::mem::take(&mut self.running);
+            runtime.spawn(abort(self.s3.clone(), self.key.clone(), multipart, running));
         }
     }
 }
