@@ -17,6 +17,7 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use store::blobs::Blobs;
 use store::{Store, StoreError};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Semaphore, oneshot};
@@ -24,6 +25,7 @@ use tokio::task::JoinHandle;
 use wire::{TenantId, TokenId, TokenSecret};
 
 use crate::api::{Api, router};
+use crate::artifacts::{Artifacts, Judge, parts};
 use crate::clock::Clock;
 use crate::dispatch::Dispatch;
 use crate::engine::Engine;
@@ -58,12 +60,16 @@ const TICK_MIN: Duration = Duration::from_millis(25);
 const TOKENS_PAGE: usize = 500;
 
 /// What a server is started with.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Settings {
     pub listen: SocketAddr,
     pub policy: Policy,
     /// Opens everything. Without it an admin token is minted, unless the store has one.
     pub admin_token: Option<TokenSecret>,
+    /// Where the bytes of artifacts are kept.
+    pub blobs: Blobs,
+    /// What a publication must pass.
+    pub judge: Judge,
 }
 
 /// Why a server did not start.
@@ -91,7 +97,7 @@ pub struct Server<S> {
 
 impl<S: Store> Server<S> {
     pub async fn start(store: Arc<S>, settings: Settings) -> Result<Server<S>, StartError> {
-        let Settings { listen, policy, admin_token } = settings;
+        let Settings { listen, policy, admin_token, blobs, judge } = settings;
         let failed = |source| StartError::Listen { address: listen, source };
         let listener = listening(listen).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
@@ -101,7 +107,10 @@ impl<S: Store> Server<S> {
             Some(_) => None,
             None => mint_admin_token(&engine).await?,
         };
-        let api = Api::new(engine.clone(), Dispatch::start(engine.clone()), admin_token.as_ref());
+        let key = engine.store().key(parts::KEY, Mint.key()).await?;
+        let artifacts = Artifacts::new(blobs, judge, key, policy.upload_parts_max);
+        let dispatch = Dispatch::start(engine.clone());
+        let api = Api::new(engine.clone(), dispatch, admin_token.as_ref(), artifacts, None);
         let (stop, stopped) = oneshot::channel();
         let accepting = tokio::spawn(accept(listener, router(api.clone()), stopped));
         let background = [

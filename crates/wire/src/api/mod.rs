@@ -21,6 +21,7 @@ pub use artifacts::{
 };
 pub use audit::AuditEvent;
 pub use jobs::{
+    ArtifactView,
     AppliedEffect, AttemptView, CancelTaken, ExecutionView, JobView, LogInfo, RetryTaken, SubmitJob,
     Submitted,
 };
