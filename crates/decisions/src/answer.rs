@@ -98,6 +98,7 @@ pub enum Answer {
 pub struct Granted {
     pub execution: ExecId,
     pub job: JobId,
+    pub tenant: TenantId,
     pub public_id: String,
     pub run: Option<RunId>,
     pub attempt: u32,

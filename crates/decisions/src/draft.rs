@@ -56,8 +56,6 @@ pub enum Hint {
     Logged(JobId),
     /// An upload ended and left bytes behind.
     Reap,
-    /// A collection waits to be worked on.
-    Collect,
 }
 
 pub struct Draft<'a> {

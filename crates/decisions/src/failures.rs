@@ -176,6 +176,11 @@ const RULES: &[Rule] = &[
     },
     Rule {
         class: FailureClass::Infra,
+        words: &["artifact upload failed"],
+        because: "what the job made could not be brought to the server",
+    },
+    Rule {
+        class: FailureClass::Infra,
         words: &[
             "failed to pull",
             "toomanyrequests",

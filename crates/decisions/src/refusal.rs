@@ -77,6 +77,8 @@ pub enum Refusal {
     VersionNotFound,
     #[error("the version is published and cannot change: choose another version")]
     Immutable,
+    #[error("the draft was made anew meanwhile: look at it, then publish it again")]
+    VersionChanged,
     #[error("the version is a draft: publish it first")]
     VersionNotPublished,
     #[error("the version is withdrawn: restore it instead")]
@@ -131,6 +133,7 @@ impl Refusal {
             Refusal::BlobMissing { .. } => "blob_missing",
             Refusal::VersionNotFound => "version_not_found",
             Refusal::Immutable => "immutable",
+            Refusal::VersionChanged => "version_changed",
             Refusal::VersionNotPublished => "version_not_published",
             Refusal::VersionTombstoned => "version_tombstoned",
             Refusal::RetentionOver => "retention_over",

@@ -7,6 +7,7 @@
 //! Never: the store; a word to the orchestrator after `StaleLease`; a lease id or token in a job's environment.
 
 pub mod agent;
+pub mod artifacts;
 mod backoff;
 pub mod capabilities;
 pub mod client;
@@ -16,4 +17,5 @@ pub mod keeper;
 pub mod logs;
 pub mod mint;
 pub mod session;
+pub mod transfer;
 pub mod workspace;

@@ -278,7 +278,7 @@ impl<S: Store> Shell<S> {
             Hint::Sweep(run) => SweepRun { run }.into(),
             Hint::Release(job) => ReleaseDependents { job }.into(),
             Hint::Deliver => return self.deliver.notify_one(),
-            Hint::Ready(_) | Hint::Plan(_) | Hint::Logged(_) | Hint::Reap | Hint::Collect => return,
+            Hint::Ready(_) | Hint::Plan(_) | Hint::Logged(_) | Hint::Reap => return,
         };
         let _ = self.perform.handle_command(command, None);
     }

@@ -30,15 +30,6 @@ impl Mint {
         LeaseId::minted(execution, random())
     }
 
-    pub fn token(self, now: Time) -> TokenId {
-        TokenId::minted(now, random())
-    }
-
-    /// 256 bits: whoever holds it may do what the token allows.
-    pub fn token_secret(self, id: TokenId) -> TokenSecret {
-        TokenSecret::minted(id, random())
-    }
-
     pub fn upload(self, now: Time) -> UploadId {
         UploadId::minted(now, random())
     }
@@ -49,6 +40,20 @@ impl Mint {
 
     pub fn version(self, now: Time) -> VersionId {
         VersionId::minted(now, random())
+    }
+
+    /// 256 bits to sign with.
+    pub fn key(self) -> [u8; 32] {
+        random()
+    }
+
+    pub fn token(self, now: Time) -> TokenId {
+        TokenId::minted(now, random())
+    }
+
+    /// 256 bits: whoever holds it may do what the token allows.
+    pub fn token_secret(self, id: TokenId) -> TokenSecret {
+        TokenSecret::minted(id, random())
     }
 
     pub fn collection(self, now: Time) -> CollectionId {

@@ -17,6 +17,7 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use store::blobs::Blobs;
 use store::{Store, StoreError};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Semaphore, oneshot};
@@ -24,6 +25,8 @@ use tokio::task::JoinHandle;
 use wire::{TenantId, TokenId, TokenSecret};
 
 use crate::api::{Api, router};
+use crate::artifacts::upkeep::Upkeep;
+use crate::artifacts::{Artifacts, Judge, parts};
 use crate::clock::Clock;
 use crate::dispatch::Dispatch;
 use crate::engine::Engine;
@@ -59,13 +62,19 @@ const TICK_MIN: Duration = Duration::from_millis(25);
 const TOKENS_PAGE: usize = 500;
 
 /// What a server is started with.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Settings {
     pub listen: SocketAddr,
     pub policy: Policy,
     /// Opens everything. Without it an admin token is minted, unless the store has one.
     pub admin_token: Option<TokenSecret>,
     pub outbox: Rules,
+    /// Where the bytes of artifacts are kept.
+    pub blobs: Blobs,
+    /// What a publication must pass.
+    pub judge: Judge,
+    /// How often bytes that nothing holds are collected without being asked for.
+    pub collect_every: Duration,
 }
 
 /// Why a server did not start.
@@ -88,13 +97,13 @@ pub struct Server<S> {
     api: Api<S>,
     stop: oneshot::Sender<()>,
     accepting: JoinHandle<GracefulShutdown>,
-    background: [JoinHandle<()>; 2],
+    background: [JoinHandle<()>; 3],
     outbox: Outbox,
 }
 
 impl<S: Store> Server<S> {
     pub async fn start(store: Arc<S>, settings: Settings) -> Result<Server<S>, StartError> {
-        let Settings { listen, policy, admin_token, outbox } = settings;
+        let Settings { listen, policy, admin_token, outbox, blobs, judge, collect_every } = settings;
         let failed = |source| StartError::Listen { address: listen, source };
         let listener = listening(listen).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
@@ -105,14 +114,19 @@ impl<S: Store> Server<S> {
             None => mint_admin_token(&engine).await?,
         };
         let rules = Arc::new(outbox);
+        let key = engine.store().key(parts::KEY, Mint.key()).await?;
+        let artifacts = Artifacts::new(blobs.clone(), judge, key, policy.upload_parts_max);
         let dispatch = Dispatch::start(engine.clone());
-        let api = Api::new(engine.clone(), dispatch, admin_token.as_ref(), rules.clone());
+        let api = Api::new(engine.clone(), dispatch, admin_token.as_ref(), rules.clone(), artifacts);
         let (stop, stopped) = oneshot::channel();
         let accepting = tokio::spawn(accept(listener, router(api.clone()), stopped));
         let outbox = Outbox::start(engine.clone(), rules);
+        let (interval, collector) = (tick_interval(&policy), api.collector.clone());
+        let upkeep = Upkeep { engine: engine.clone(), blobs, collector, interval, collect_every };
         let background = [
             tokio::spawn(ticks::run(engine.clone(), tick_interval(&policy))),
-            tokio::spawn(planning::run(engine)),
+            tokio::spawn(planning::run(engine.clone())),
+            tokio::spawn(upkeep.run()),
         ];
         Ok(Server { address, minted, tenant, api, stop, accepting, background, outbox })
     }

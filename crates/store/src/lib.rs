@@ -355,6 +355,13 @@ pub trait Store: Send + Sync + 'static {
         limit: usize,
     ) -> impl Future<Output = Result<Vec<BlobFile>, StoreError>> + Send;
 
+    /// A secret of the server itself, kept under this name: the one that was offered first, by whichever server.
+    fn key(
+        &self,
+        name: &'static str,
+        offered: [u8; 32],
+    ) -> impl Future<Output = Result<[u8; 32], StoreError>> + Send;
+
     /// What the storage engine itself finds wrong, in words; empty when sound.
     fn integrity(&self) -> impl Future<Output = Result<Vec<String>, StoreError>> + Send;
 }

@@ -115,6 +115,9 @@ pub struct LeaseGranted {
     pub job_id: String,
     /// `null` for a standalone job.
     pub run_id: Option<String>,
+    /// Whose job it is: below its path the runner puts what the job made. Older servers leave it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant_id: Option<TenantId>,
     pub lease_id: LeaseId,
     pub lease_ttl_seconds: Decimal,
     pub heartbeat_interval_seconds: Decimal,

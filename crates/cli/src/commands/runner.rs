@@ -50,6 +50,9 @@ pub struct Args {
     /// The most processes a job may have
     #[arg(long, value_name = "COUNT")]
     processes: Option<u64>,
+    /// The most that one job may leave as artifacts, such as 20GiB
+    #[arg(long, value_name = "SIZE", value_parser = bytes, default_value = "10GiB")]
+    artifacts_max: u64,
     #[command(flatten)]
     talk: Talk,
 }
@@ -145,6 +148,7 @@ fn settings(args: Args) -> Result<Settings> {
         network,
         work_dir: args.work_dir.map_or_else(default_work_dir, Ok)?,
         limits: Limits { memory_bytes: args.memory, processes: args.processes },
+        artifacts_bytes_max: args.artifacts_max,
     })
 }
 

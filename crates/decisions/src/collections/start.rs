@@ -3,7 +3,6 @@
 use wire::CollectionId;
 
 use crate::collections::running;
-use crate::draft::Hint;
 use crate::records::{Collection, Collector, Progress};
 use crate::{Answer, Ask, Decide, Draft, Refusal};
 
@@ -44,7 +43,6 @@ impl Decide for StartCollection {
         };
         draft.put(collector);
         draft.put(collection.clone());
-        draft.hint(Hint::Collect);
         Ok(Answer::CollectionIs { collection: Box::new(collection), existing: false })
     }
 }

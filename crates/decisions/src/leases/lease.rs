@@ -137,6 +137,7 @@ impl Lease {
         let granted = Granted {
             execution: self.execution,
             job: job.id,
+            tenant: job.tenant,
             public_id: job.public_id(),
             run: job.run,
             attempt: key.index,

@@ -1,5 +1,6 @@
 //! What a job's commit makes visible: the artifacts that its runner uploaded, and the version that is made of them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use machines::version;
@@ -111,7 +112,9 @@ impl Stored {
         VersionName { tenant: self.tenant, package, version }
     }
 
+    /// A file that two patterns found is one entry.
     fn entries(&self) -> Vec<(String, Digest)> {
-        self.artifacts.iter().map(|it| (it.path.clone(), it.digest)).collect()
+        let entries: BTreeSet<_> = self.artifacts.iter().map(|it| (it.path.clone(), it.digest)).collect();
+        entries.into_iter().collect()
     }
 }

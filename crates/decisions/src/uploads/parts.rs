@@ -34,7 +34,7 @@ impl Decide for StartParts {
             }
             upload::State::Committed | upload::State::Aborted => unreachable!("it is open"),
         }
-        self.check(draft, upload.length)?;
+        self.check(upload.length, draft.policy.upload_parts_max)?;
         draft.advance(&mut upload, upload::Event::StartPartsUpload, "POST parts");
         upload.parts = self.lengths.clone();
         upload.multipart = self.multipart.clone();
@@ -45,8 +45,8 @@ impl Decide for StartParts {
 }
 
 impl StartParts {
-    fn check(&self, draft: &Draft<'_>, length: u64) -> Result<(), Refusal> {
-        let most = draft.policy.upload_parts_max;
+    /// Also asked before the object store is, so that nothing is begun there for parts that will be refused.
+    pub fn check(&self, length: u64, most: usize) -> Result<(), Refusal> {
         let sum = self.lengths.iter().try_fold(0u64, |sum, length| sum.checked_add(*length));
         let problem = if self.lengths.is_empty() || self.lengths.len() > most {
             format!("between 1 and {most} parts")

@@ -1,6 +1,7 @@
 //! Publish: the policy has spoken, the bytes are here; from now on the version is what it is.
 
 use machines::version;
+use wire::Digest;
 
 use crate::blobs::promise;
 use crate::records::{Blob, Version, VersionName};
@@ -11,6 +12,8 @@ use crate::{Answer, Ask, Decide, Draft, Refusal};
 pub struct PublishVersion {
     pub name: VersionName,
     pub verdict: Verdict,
+    /// The hash over the entries that the policy was shown: a draft may have been made anew since.
+    pub judged: Digest,
     /// By an administrator, who may release what the policy holds back.
     pub release: bool,
 }
@@ -28,6 +31,9 @@ impl Decide for PublishVersion {
             }
             version::State::Tombstoned => return Err(Refusal::VersionTombstoned),
             version::State::Draft => {}
+        }
+        if content_hash(&version.entries) != self.judged {
+            return Err(Refusal::VersionChanged);
         }
         match (&version.quarantine, self.release) {
             (Some(reason), false) => Ok(Answer::Quarantined { reason: reason.clone() }),

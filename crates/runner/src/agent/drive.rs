@@ -3,23 +3,25 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use wire::RunnerId;
 use wire::runner::LeaseGranted;
 
+use crate::agent::gather::Leavings;
 use crate::agent::hands::Hire;
 use crate::agent::hold::{Tell, hold};
 use crate::agent::messages::Speaker;
 use crate::agent::prepare::{Prepared, Shop, prepare};
 use crate::agent::stop::{Stop, said};
+use crate::artifacts::{Bounds, FILES_MAX};
 use crate::client::{Lost, Reply, answer, seconds};
 use crate::clock::Uptime;
 use crate::keeper::{Order, Report};
 use crate::logs::{Spool, Spooled};
 use crate::mint;
 use crate::session::{
-    Action, Answer, Call, End, LOG_CHUNK_BYTES_MAX, Outcome, Plan, Request, Session, Terms,
+    Action, Answer, Call, Collected, End, LOG_CHUNK_BYTES_MAX, Outcome, Plan, Request, Session, Terms, Which,
 };
 use crate::workspace::Place;
 
@@ -34,6 +36,7 @@ pub enum Event {
     },
     /// The log's new length.
     Written(u64),
+    Collected(Collected),
     Gone,
 }
 
@@ -73,9 +76,13 @@ struct Drive<H> {
     log: Option<Spooled>,
     steps: Vec<String>,
     last_words: String,
+    leavings: Option<Leavings>,
+    /// The log, once the job is over.
+    handed_on: Option<oneshot::Receiver<Spool>>,
     events: mpsc::Sender<Event>,
     tells: Option<mpsc::Sender<Tell>>,
     holder: Option<JoinHandle<()>>,
+    gatherer: Option<JoinHandle<()>>,
     requests: JoinSet<()>,
 }
 
@@ -87,13 +94,17 @@ impl<H: Hire> Drive<H> {
         prepared: Prepared,
         events: mpsc::Sender<Event>,
     ) -> Drive<H> {
-        let Prepared { order, spool } = prepared;
+        let Prepared { order, spool, artifacts } = prepared;
+        let workspace = order.as_ref().map(|order| order.workspace.clone()).unwrap_or_default();
+        let bounds = Bounds { files: FILES_MAX, total_bytes: shop.settings.artifacts_bytes_max };
+        let leavings = Leavings::of(&granted, artifacts, workspace, &shop.client, bounds);
         let steps = order.as_ref().map(|order| order.steps.clone()).unwrap_or_default();
         let terms = Terms {
             lease_ttl: seconds(granted.lease_ttl_seconds),
             heartbeat_interval: seconds(granted.heartbeat_interval_seconds).max(INTERVAL_MIN),
             max_runtime: seconds(granted.max_runtime_seconds),
             steps: steps.len() as u32,
+            artifacts: leavings.wanted(),
         };
         let (plan, order) = match order {
             Ok(order) => (Plan::Run, Some(order)),
@@ -116,9 +127,12 @@ impl<H: Hire> Drive<H> {
             spool,
             steps,
             last_words: String::new(),
+            leavings: Some(leavings),
+            handed_on: None,
             events,
             tells: None,
             holder: None,
+            gatherer: None,
             requests: JoinSet::new(),
         }
     }
@@ -156,6 +170,12 @@ impl<H: Hire> Drive<H> {
                 self.session.handle_report(now, &report);
             }
             Event::Written(length) => self.session.handle_written(now, length),
+            Event::Collected(collected) => {
+                if matches!(collected, Collected::TooMuch { .. }) {
+                    self.last_words.clear(); // they do not say why it failed
+                }
+                self.session.handle_collected(now, collected);
+            }
             Event::Gone => self.session.handle_gone(now),
         }
     }
@@ -173,6 +193,8 @@ impl<H: Hire> Drive<H> {
             Action::Extend { until } => self.tell(Tell::Extend(until)),
             Action::Cancel { grace } => self.tell(Tell::Cancel(grace)),
             Action::NoteTruncated => self.tell(Tell::Note(TRUNCATED)),
+            Action::Collect(which) => self.collect(which),
+            Action::Abandon => self.gatherer.iter().for_each(JoinHandle::abort),
             Action::Kill if self.tells.is_none() => self.session.handle_gone(now),
             Action::Kill => self.kill(),
             Action::Over(_) => {} // taken by whoever polls
@@ -184,8 +206,15 @@ impl<H: Hire> Drive<H> {
         order.until = until;
         let (tells, told) = mpsc::channel(TELLS_WAITING_MAX);
         self.tells = Some(tells);
-        self.holder =
-            Some(tokio::spawn(hold(self.shop.hire.clone(), order, spool, told, self.events.clone())));
+        let (hand_on, handed_on) = oneshot::channel();
+        self.handed_on = Some(handed_on);
+        let holding = hold(self.shop.hire.clone(), order, spool, told, self.events.clone(), hand_on);
+        self.holder = Some(tokio::spawn(holding));
+    }
+
+    fn collect(&mut self, which: Which) {
+        let (Some(leavings), Some(log)) = (self.leavings.take(), self.handed_on.take()) else { return };
+        self.gatherer = Some(tokio::spawn(leavings.gather(which, log, self.events.clone())));
     }
 
     /// A holder that takes no more is stuck with its keeper, which ends by itself when its lease does.
@@ -230,11 +259,11 @@ impl<H: Hire> Drive<H> {
     /// Why a step failed is in the last lines it wrote; the orchestrator classifies the failure by them.
     fn complemented(&self, request: Request) -> Request {
         match request {
-            Request::Complete { mut verdict, started_at, finished_at }
+            Request::Complete { mut verdict, artifacts, started_at, finished_at }
                 if verdict.outcome == Outcome::Failed && !self.last_words.is_empty() =>
             {
                 verdict.summary = format!("{}: {}", verdict.summary, self.last_words);
-                Request::Complete { verdict, started_at, finished_at }
+                Request::Complete { verdict, artifacts, started_at, finished_at }
             }
             other => other,
         }
@@ -244,6 +273,10 @@ impl<H: Hire> Drive<H> {
     async fn leave(&mut self) {
         self.requests.abort_all();
         self.tells = None;
+        if let Some(gatherer) = self.gatherer.take() {
+            gatherer.abort();
+            let _ = gatherer.await; // stopped, or over
+        }
         if let Some(Err(error)) = match self.holder.take() {
             Some(holder) => Some(holder.await),
             None => None,
@@ -268,8 +301,8 @@ async fn say(
             let bytes = read.map_err(|error| Lost { problem: format!("the log cannot be read: {error}") })?;
             speaker.log(offset, bytes.unwrap_or_default(), timeout).await
         }
-        Request::Complete { verdict, started_at, finished_at } => {
-            speaker.complete(verdict, (started_at, finished_at), timeout).await
+        Request::Complete { verdict, artifacts, started_at, finished_at } => {
+            speaker.complete(verdict, artifacts.to_vec(), (started_at, finished_at), timeout).await
         }
         Request::CancelAck { summary } => speaker.cancel_ack(summary, timeout).await,
     }

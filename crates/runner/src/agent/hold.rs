@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use tokio::sync::mpsc::{Receiver, Sender};
+use tokio::sync::oneshot;
 
 use crate::agent::drive::Event;
 use crate::agent::hands::{Hands, Hire};
@@ -25,13 +26,14 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Whoever drives the session has gone.
 struct Unheard;
 
-/// From the keeper's start until it is gone.
+/// From the keeper's start until it is gone. The log is handed on when the job is over.
 pub async fn hold<H: Hire>(
     hire: H,
     order: Order,
     mut spool: Spool,
     mut tells: Receiver<Tell>,
     events: Sender<Event>,
+    log: oneshot::Sender<Spool>,
 ) {
     let steps = order.steps.clone();
     let mut hands = match hire.start(order) {
@@ -44,6 +46,7 @@ pub async fn hold<H: Hire>(
         }
     };
     let _ = attend(&mut hands, &steps, &mut spool, &mut tells, &events).await;
+    let _ = log.send(spool); // only wanted when the job has artifacts
     hands.end().await;
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use hyper::header::{HeaderName, HeaderValue};
 use serde::Serialize;
 use wire::runner::{
-    AckLease, CancelAck, CanceledStatus, Complete, CompleteStatus, Decimal, Heartbeat, LeaseRequest,
-    LogCursor, Progress, Timings, tag,
+    AckLease, ArtifactRef, CancelAck, CanceledStatus, Complete, CompleteStatus, Decimal, Heartbeat,
+    LeaseRequest, LogCursor, Progress, Timings, tag,
 };
 use wire::{LeaseId, RunnerId, Time};
 
@@ -90,12 +90,13 @@ impl Speaker {
             (HeaderName::from_static("delta-lease"), lease),
             (HeaderName::from_static("delta-offset"), HeaderValue::from(offset)),
         ];
-        self.client.post("/v1/runner/logs", headers, bytes, timeout).await
+        self.client.post("/v1/runner/logs", &headers, bytes, timeout).await
     }
 
     pub async fn complete(
         &self,
         verdict: Verdict,
+        artifacts: Vec<ArtifactRef>,
         span: (Uptime, Uptime),
         timeout: Duration,
     ) -> Result<Reply, Lost> {
@@ -110,7 +111,7 @@ impl Speaker {
             status,
             exit_code: verdict.exit_code,
             timings: Some(Timings { started_at: on_the_wall(span.0), finished_at: on_the_wall(span.1) }),
-            artifacts: Vec::new(),
+            artifacts,
             summary: verdict.summary,
         };
         self.client.post_json("/v1/runner/complete", json(&message), timeout).await

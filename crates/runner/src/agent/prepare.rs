@@ -1,6 +1,6 @@
 //! What is made ready before a lease is acknowledged: a folder, a log and an order, or the reason why there is none.
 
-use wire::runner::LeaseGranted;
+use wire::runner::{ArtifactSpec, LeaseGranted};
 
 use crate::agent::settings::Settings;
 use crate::agent::spec;
@@ -21,6 +21,7 @@ pub struct Shop<H> {
 pub struct Prepared {
     pub order: Result<Order, Verdict>,
     pub spool: Option<Spool>,
+    pub artifacts: Vec<ArtifactSpec>,
 }
 
 pub fn prepare<H>(shop: &Shop<H>, granted: &LeaseGranted) -> (Option<Place>, Prepared) {
@@ -28,20 +29,22 @@ pub fn prepare<H>(shop: &Shop<H>, granted: &LeaseGranted) -> (Option<Place>, Pre
         Ok(place) => place,
         Err(error) => {
             let order = Err(Verdict::no_workspace(&error.to_string()));
-            return (None, Prepared { order, spool: None });
+            return (None, Prepared { order, spool: None, artifacts: Vec::new() });
         }
     };
     let mut spool = match Spool::create(&place.log()) {
         Ok(spool) => spool,
         Err(error) => {
             let order = Err(Verdict::no_workspace(&error.to_string()));
-            return (Some(place), Prepared { order, spool: None });
+            return (Some(place), Prepared { order, spool: None, artifacts: Vec::new() });
         }
     };
-    let mut order = spec::order(granted, &shop.settings);
-    match &mut order {
-        Ok(order) => order.workspace = place.workspace(),
-        Err(verdict) => spool.note(&format!("# {}", verdict.summary)),
-    }
-    (Some(place), Prepared { order, spool: Some(spool) })
+    let (order, artifacts) = match spec::order(granted, &shop.settings) {
+        Ok((order, artifacts)) => (Ok(Order { workspace: place.workspace(), ..order }), artifacts),
+        Err(verdict) => {
+            spool.note(&format!("# {}", verdict.summary));
+            (Err(verdict), Vec::new())
+        }
+    };
+    (Some(place), Prepared { order, spool: Some(spool), artifacts })
 }

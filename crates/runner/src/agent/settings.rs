@@ -19,6 +19,8 @@ pub struct Settings {
     pub network: Network,
     pub work_dir: PathBuf,
     pub limits: Limits,
+    /// The most that one job may leave as artifacts.
+    pub artifacts_bytes_max: u64,
 }
 
 /// Who gets the network, where the executor can withhold it.

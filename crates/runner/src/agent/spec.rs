@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use wire::decode;
-use wire::runner::LeaseGranted;
+use wire::runner::{ArtifactSpec, LeaseGranted};
 
 use crate::agent::settings::Settings;
 use crate::client::seconds;
@@ -32,14 +32,17 @@ struct Spec {
     #[serde(default)]
     checkout: Option<Checkout>,
     #[serde(default)]
+    artifacts: Vec<ArtifactSpec>,
+    #[serde(default)]
     network: Option<bool>,
     /// Of a standalone job.
     #[serde(default)]
     payload: Option<Box<RawValue>>,
 }
 
-/// Everything but the workspace and the lease's deadline, which come later.
-pub fn order(granted: &LeaseGranted, settings: &Settings) -> Result<Order, Verdict> {
+/// Everything but the workspace and the lease's deadline, which come later; and the artifacts, which are none of the
+/// keeper's business.
+pub fn order(granted: &LeaseGranted, settings: &Settings) -> Result<(Order, Vec<ArtifactSpec>), Verdict> {
     let refuse = |problem: &str| Verdict::not_executable(problem);
     let Some(text) = granted.job_spec.as_deref() else {
         return Err(refuse(
@@ -51,7 +54,7 @@ pub fn order(granted: &LeaseGranted, settings: &Settings) -> Result<Order, Verdi
     if !is_inside(&workdir) {
         return Err(refuse("the job's workdir must be a relative path inside its workspace"));
     }
-    Ok(Order {
+    let order = Order {
         job: granted.job_id.clone(),
         workspace: PathBuf::new(),
         checkout: spec.checkout,
@@ -65,7 +68,8 @@ pub fn order(granted: &LeaseGranted, settings: &Settings) -> Result<Order, Verdi
         max_runtime: seconds(granted.max_runtime_seconds),
         grace: TIMEOUT_GRACE,
         until: Uptime::from_start(Duration::ZERO),
-    })
+    };
+    Ok((order, spec.artifacts))
 }
 
 /// A standalone job's payload is a specification too, when it has steps.
@@ -113,8 +117,9 @@ mod tests {
             network: Network::Asked,
             work_dir: PathBuf::new(),
             limits: Limits::default(),
+            artifacts_bytes_max: 1,
         };
-        order(&granted, &settings).map_err(|verdict| verdict.summary)
+        order(&granted, &settings).map(|(order, _)| order).map_err(|verdict| verdict.summary)
     }
 
     #[test]

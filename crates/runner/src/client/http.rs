@@ -1,17 +1,18 @@
 //! The connection itself.
 
 use std::error::Error;
+use std::pin::pin;
 use std::time::Duration;
 
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::{BodyExt, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_RANGE, CONTENT_TYPE, HeaderName, HeaderValue, RANGE};
 use hyper::{Method, Request, Response, Uri};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::{Builder, connect::HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
-use super::Token;
+use super::{Body, Token};
 
 /// An answer larger than this is none of ours.
 const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -23,8 +24,15 @@ const IDLE_CONNECTIONS_MAX: usize = 16;
 const BUFFER_BYTES_MAX: usize = 64 * 1024;
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-type Plain = hyper_util::client::legacy::Client<HttpConnector, Full<Bytes>>;
-type Secured = hyper_util::client::legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
+type Plain = hyper_util::client::legacy::Client<HttpConnector, Body>;
+type Secured = hyper_util::client::legacy::Client<HttpsConnector<HttpConnector>, Body>;
+
+pub type Header = (HeaderName, HeaderValue);
+
+/// The header of a JSON body.
+pub fn json() -> Header {
+    (CONTENT_TYPE, HeaderValue::from_static("application/json"))
+}
 
 #[derive(Clone)]
 pub struct Client {
@@ -84,35 +92,63 @@ impl Client {
     }
 
     pub async fn post_json(&self, path: &str, body: Vec<u8>, timeout: Duration) -> Result<Reply, Lost> {
-        let json = (CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        self.post(path, [json], body, timeout).await
+        self.post(path, &[json()], body, timeout).await
     }
 
-    pub async fn post<const N: usize>(
+    pub async fn post(
         &self,
         path: &str,
-        headers: [(HeaderName, HeaderValue); N],
+        headers: &[Header],
         body: Vec<u8>,
         timeout: Duration,
     ) -> Result<Reply, Lost> {
-        let request = self.request(Method::POST, path, headers, body)?;
+        let request = self.request(Method::POST, path, headers, Body::whole(body))?;
         within(timeout, self.exchange(request)).await
     }
 
     pub async fn put_json(&self, path: &str, body: Vec<u8>, timeout: Duration) -> Result<Reply, Lost> {
         let json = (CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let request = self.request(Method::PUT, path, [json], body)?;
+        let request = self.request(Method::PUT, path, &[json], Body::whole(body))?;
         within(timeout, self.exchange(request)).await
     }
 
     pub async fn get(&self, path: &str, timeout: Duration) -> Result<Reply, Lost> {
-        let request = self.request(Method::GET, path, [], Vec::new())?;
+        self.get_with(path, &[], timeout).await
+    }
+
+    pub async fn get_with(&self, path: &str, headers: &[Header], timeout: Duration) -> Result<Reply, Lost> {
+        let request = self.request(Method::GET, path, headers, Body::whole(Bytes::new()))?;
         within(timeout, self.exchange(request)).await
     }
 
     pub async fn delete(&self, path: &str, timeout: Duration) -> Result<Reply, Lost> {
-        let request = self.request(Method::DELETE, path, [], Vec::new())?;
+        let request = self.request(Method::DELETE, path, &[], Body::whole(Bytes::new()))?;
         within(timeout, self.exchange(request)).await
+    }
+
+    /// Sends a body of any length. There is no limit on the whole of it: only, with `patience`, on a connection that
+    /// takes nothing more and gives no answer.
+    pub async fn put(
+        &self,
+        path: &str,
+        headers: &[Header],
+        body: Body,
+        patience: Duration,
+    ) -> Result<Reply, Lost> {
+        let taken = body.taken();
+        let mut answer = pin!(self.exchange(self.request(Method::PUT, path, headers, body)?));
+        let mut before = taken.bytes();
+        loop {
+            if let Ok(answer) = tokio::time::timeout(patience, &mut answer).await {
+                return answer;
+            }
+            let now = taken.bytes();
+            if now == before {
+                let problem = format!("nothing moved within {} s", patience.as_secs_f64());
+                return Err(Lost { problem });
+            }
+            before = now;
+        }
     }
 
     /// Asks for a body that is read as it comes. The time limit is on the answer's head; `after` is the id of the last
@@ -124,31 +160,44 @@ impl Client {
         after: Option<&str>,
         timeout: Duration,
     ) -> Result<Stream, Lost> {
-        let headers = [(ACCEPT, HeaderValue::from_static(accept))];
-        let mut request = self.request(Method::GET, path, headers, Vec::new())?;
+        let mut headers = vec![(ACCEPT, HeaderValue::from_static(accept))];
         if let Some(after) = after.and_then(|after| HeaderValue::from_str(after).ok()) {
-            request.headers_mut().insert(LAST_EVENT_ID, after);
+            headers.push((LAST_EVENT_ID, after));
         }
-        let response = within(timeout, self.send(request)).await?;
-        Ok(Stream { status: response.status().as_u16(), body: response.into_body() })
+        self.stream(path, &headers, timeout).await
     }
 
-    fn request<const N: usize>(
+    /// Asks for bytes from `offset` on. An answer of 206 begins there, one of 200 at the beginning.
+    pub async fn open_from(&self, path: &str, offset: u64, timeout: Duration) -> Result<Stream, Lost> {
+        let range = (offset > 0).then(|| format!("bytes={offset}-"));
+        let range = range.and_then(|range| HeaderValue::from_str(&range).ok());
+        let headers: Vec<Header> = range.into_iter().map(|range| (RANGE, range)).collect();
+        self.stream(path, &headers, timeout).await
+    }
+
+    async fn stream(&self, path: &str, headers: &[Header], timeout: Duration) -> Result<Stream, Lost> {
+        let request = self.request(Method::GET, path, headers, Body::whole(Bytes::new()))?;
+        let response = within(timeout, self.send(request)).await?;
+        let begins_at = response.headers().get(CONTENT_RANGE).and_then(first_byte);
+        Ok(Stream { status: response.status().as_u16(), begins_at, body: response.into_body() })
+    }
+
+    fn request(
         &self,
         method: Method,
         path: &str,
-        headers: [(HeaderName, HeaderValue); N],
-        body: Vec<u8>,
-    ) -> Result<Request<Full<Bytes>>, Lost> {
-        let mut request = Request::new(Full::new(Bytes::from(body)));
+        headers: &[Header],
+        body: Body,
+    ) -> Result<Request<Body>, Lost> {
+        let mut request = Request::new(body);
         *request.method_mut() = method;
         *request.uri_mut() = format!("{}{path}", self.base).parse().map_err(|error| lost(&error))?;
-        request.headers_mut().extend(headers.map(|(name, value)| (Some(name), value)));
+        request.headers_mut().extend(headers.iter().map(|(name, value)| (Some(name.clone()), value.clone())));
         request.headers_mut().insert(AUTHORIZATION, self.authorization.clone());
         Ok(request)
     }
 
-    async fn send(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Lost> {
+    async fn send(&self, request: Request<Body>) -> Result<Response<Incoming>, Lost> {
         match &self.transport {
             Transport::Plain(client) => client.request(request).await,
             Transport::Secured(client) => client.request(request).await,
@@ -156,7 +205,7 @@ impl Client {
         .map_err(|error| lost(&error))
     }
 
-    async fn exchange(&self, request: Request<Full<Bytes>>) -> Result<Reply, Lost> {
+    async fn exchange(&self, request: Request<Body>) -> Result<Reply, Lost> {
         let response = self.send(request).await?;
         let status = response.status().as_u16();
         let body = whole(response.into_body()).await?;
@@ -168,6 +217,8 @@ impl Client {
 #[derive(Debug)]
 pub struct Stream {
     pub status: u16,
+    /// Where it begins, when it is a part of something.
+    pub begins_at: Option<u64>,
     body: Incoming,
 }
 
@@ -188,6 +239,11 @@ impl Stream {
     pub async fn reply(self) -> Result<Reply, Lost> {
         Ok(Reply { status: self.status, body: whole(self.body).await? })
     }
+}
+
+/// The 5 of `bytes 5-9/10`.
+fn first_byte(range: &HeaderValue) -> Option<u64> {
+    range.to_str().ok()?.strip_prefix("bytes ")?.split('-').next()?.parse().ok()
 }
 
 async fn whole(body: Incoming) -> Result<Bytes, Lost> {

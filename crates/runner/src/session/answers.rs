@@ -54,7 +54,7 @@ impl Session {
     }
 
     /// The job's own result may be the reason: a heartbeat that was on its way when the final word was taken.
-    fn on_stale(&mut self, reason: StaleReason) {
+    pub(super) fn on_stale(&mut self, reason: StaleReason) {
         let end = match (&self.stage, reason) {
             (Stage::Speaking { ending: Ending::Complete(verdict) }, StaleReason::LeaseCompleted) => {
                 End::Completed(verdict.clone())
@@ -165,6 +165,12 @@ impl Session {
             Stage::Flushing { ending, .. } => {
                 *ending = Ending::Canceled { summary: "canceled while the log was uploaded".into() };
             }
+            Stage::Collecting { .. } => {
+                self.abandon(
+                    now,
+                    Ending::Canceled { summary: "canceled while artifacts were uploaded".into() },
+                );
+            }
             // The result is on its way; whether it or the cancel won is in its answer.
             Stage::Speaking { .. } => return,
             Stage::Acking { .. } | Stage::Silent { .. } | Stage::Over => return,
@@ -192,6 +198,7 @@ impl Session {
             Stage::Speaking { .. } => self.finish(End::Canceled),
             Stage::Acking { .. }
             | Stage::Running
+            | Stage::Collecting { .. }
             | Stage::Flushing { .. }
             | Stage::Silent { .. }
             | Stage::Over => {}
@@ -200,6 +207,6 @@ impl Session {
 
     /// Heartbeats end with the first final word: one that overtakes its answer would only be stale.
     fn beats(&self) -> bool {
-        matches!(self.stage, Stage::Running | Stage::Flushing { .. })
+        matches!(self.stage, Stage::Running | Stage::Collecting { .. } | Stage::Flushing { .. })
     }
 }

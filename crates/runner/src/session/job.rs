@@ -56,6 +56,10 @@ impl Session {
                 self.kill_at = Some(now.plus(HAND_BACK_GRACE * 2));
                 self.actions.push_back(Action::Cancel { grace: HAND_BACK_GRACE });
             }
+            Stage::Collecting { .. } => {
+                self.handing_back = true;
+                self.abandon(now, Ending::Complete(Verdict::handed_back()));
+            }
             Stage::Running | Stage::Flushing { .. } | Stage::Speaking { .. } => {}
             Stage::Silent { .. } | Stage::Over => {}
         }
@@ -72,7 +76,9 @@ impl Session {
                 self.kill_at = None;
                 self.kill();
             }
-            Stage::Flushing { .. } | Stage::Speaking { .. } if passed(lease.map(Lease::ends_at)) => {
+            Stage::Collecting { .. } | Stage::Flushing { .. } | Stage::Speaking { .. }
+                if passed(lease.map(Lease::ends_at)) =>
+            {
                 self.finish(End::LeaseLost);
             }
             Stage::Flushing { stalled_at, .. } => {
@@ -81,7 +87,8 @@ impl Session {
                     self.speak_when_flushed(now);
                 }
             }
-            Stage::Acking { .. } | Stage::Running | Stage::Speaking { .. } => {}
+            Stage::Acking { .. } | Stage::Running => {}
+            Stage::Collecting { .. } | Stage::Speaking { .. } => {}
             Stage::Silent { .. } | Stage::Over => {}
         }
     }
@@ -97,7 +104,8 @@ impl Session {
                 let verdict = self.verdict(finish);
                 self.end_job(now, verdict);
             }
-            Stage::Acking { .. } | Stage::Flushing { .. } | Stage::Speaking { .. } | Stage::Over => {}
+            Stage::Acking { .. } | Stage::Collecting { .. } => {}
+            Stage::Flushing { .. } | Stage::Speaking { .. } | Stage::Over => {}
         }
     }
 
@@ -118,8 +126,16 @@ impl Session {
         let ending = if self.cancel.is_some() {
             Ending::Canceled { summary: self.canceled_summary() }
         } else {
+            if let Some(which) = self.worth_collecting(&verdict) {
+                return self.collect(now, verdict, which);
+            }
             Ending::Complete(verdict)
         };
+        self.flush(now, ending);
+    }
+
+    /// Only the log is left to send.
+    pub(super) fn flush(&mut self, now: Uptime, ending: Ending) {
         self.stage = Stage::Flushing { ending, stalled_at: now.plus(FLUSH_STALLED_MAX) };
         self.upload.flush(now);
         if self.upload.left() > LOG_CHUNK_BYTES_MAX {

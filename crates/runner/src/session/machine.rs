@@ -2,9 +2,10 @@
 //! (the orchestrator) and `job.rs` (the keeper, the operator, time).
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
-use wire::runner::Phase;
+use wire::runner::{ArtifactRef, Phase};
 
 use crate::clock::Uptime;
 use crate::session::lease::Lease;
@@ -35,6 +36,8 @@ pub struct Session {
     pub(super) step: Option<u32>,
     pub(super) started_at: Uptime,
     pub(super) finished_at: Uptime,
+    /// What arrived of what the job made.
+    pub(super) artifacts: Arc<[ArtifactRef]>,
     pub(super) actions: VecDeque<Action>,
 }
 
@@ -45,6 +48,10 @@ pub(super) enum Stage {
         give_up_at: Uptime,
     },
     Running,
+    /// The job is over; what it made is on the way.
+    Collecting {
+        verdict: Verdict,
+    },
     /// The job is over; its log is on the way. Without progress until `stalled_at`, it is given up.
     Flushing {
         ending: Ending,
@@ -106,6 +113,7 @@ impl Session {
             step: None,
             started_at: now,
             finished_at: now,
+            artifacts: Arc::default(),
             actions: VecDeque::new(),
         }
     }
@@ -131,7 +139,7 @@ impl Session {
                 let flush_by = self.cancel.map_or(*stalled_at, |cancel| cancel.flush_by.min(*stalled_at));
                 [lease.map(Lease::ends_at), Some(flush_by)]
             }
-            Stage::Speaking { .. } => [lease.map(Lease::ends_at), None],
+            Stage::Collecting { .. } | Stage::Speaking { .. } => [lease.map(Lease::ends_at), None],
             Stage::Silent { .. } | Stage::Over => return None,
         };
         let lines = [self.ack.wakes_at(), self.beat.wakes_at(), self.word.wakes_at()];
@@ -169,6 +177,7 @@ impl Session {
         match ending {
             Ending::Complete(verdict) => Request::Complete {
                 verdict: verdict.clone(),
+                artifacts: self.artifacts.clone(),
                 started_at: self.started_at,
                 finished_at: self.finished_at,
             },
@@ -178,14 +187,14 @@ impl Session {
 
     fn beat_now(&self) -> Beat {
         let phase = match self.stage {
-            Stage::Flushing { .. } | Stage::Speaking { .. } => Phase::Uploading,
+            Stage::Collecting { .. } | Stage::Flushing { .. } | Stage::Speaking { .. } => Phase::Uploading,
             Stage::Acking { .. } | Stage::Running | Stage::Silent { .. } | Stage::Over => Phase::Running,
         };
         Beat { step: self.step, phase, bytes_sent: self.upload.acknowledged() }
     }
 
     fn sends_log(&self) -> bool {
-        matches!(self.stage, Stage::Running | Stage::Flushing { .. })
+        matches!(self.stage, Stage::Running | Stage::Collecting { .. } | Stage::Flushing { .. })
     }
 
     fn request_timeout(&self, call: Call) -> Duration {

@@ -5,14 +5,15 @@
 //!
 //! ```text
 //! Acking ──ack──► Running ──the keeper has finished──► Flushing ──the log is out──► Speaking ──answer──► over
-//!    │               │                                    │                             │
-//!    └───────────────┴── StaleLease, lease run out ───────┴─────────────────────────────┴──► Silent ──► over
+//!    │               │  └──► Collecting ──artifacts are up──► │                         │
+//!    └───────────────┴── StaleLease, lease run out ───────────┴─────────────────────────┴──► Silent ──► over
 //! ```
 //!
 //! Never: a job before its lease is acknowledged; a job, or a word, past the lease's own deadline; a word after
 //! `StaleLease`; the lease id, which only the agent holds.
 
 mod answers;
+mod artifacts;
 mod job;
 mod lease;
 mod line;
@@ -24,4 +25,4 @@ mod words;
 pub use machine::Session;
 pub use upload::LOG_CHUNK_BYTES_MAX;
 pub use verdict::{Outcome, Verdict};
-pub use words::{Action, Answer, Beat, Call, End, Plan, Request, Terms};
+pub use words::{Action, Answer, Beat, Call, Collected, End, Plan, Request, Terms, Wanted, Which};

@@ -73,6 +73,11 @@ impl Verdict {
         Verdict { outcome: Outcome::Failed, exit_code: 1, summary: problem.into() }
     }
 
+    /// What the job made could not be brought to the server.
+    pub fn upload_failed(problem: &str) -> Verdict {
+        Verdict::infra(format!("artifact upload failed: {problem}"))
+    }
+
     fn infra(summary: String) -> Verdict {
         Verdict { outcome: Outcome::Infra, exit_code: INFRA_EXIT_CODE, summary }
     }

@@ -1,8 +1,9 @@
 //! What goes into a session and what comes out of it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use wire::runner::{Phase, StaleReason};
+use wire::runner::{ArtifactRef, Phase, StaleReason};
 
 use crate::clock::Uptime;
 use crate::session::verdict::Verdict;
@@ -14,6 +15,51 @@ pub struct Terms {
     pub heartbeat_interval: Duration,
     pub max_runtime: Duration,
     pub steps: u32,
+    pub artifacts: Wanted,
+}
+
+/// Which artifacts the job names.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Wanted {
+    pub any: bool,
+    /// Some of a type that is wanted also when the job fails.
+    pub reports: bool,
+}
+
+/// Which of them to bring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    All,
+    /// What says why a job failed.
+    Reports,
+}
+
+impl Which {
+    pub fn includes(self, kind: &str) -> bool {
+        match self {
+            Which::All => true,
+            Which::Reports => matches!(kind, "junit" | "log"),
+        }
+    }
+}
+
+/// What became of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Collected {
+    Done {
+        artifacts: Vec<ArtifactRef>,
+    },
+    /// The job left more than it may.
+    TooMuch {
+        problem: String,
+    },
+    /// Not the job's fault. Some may have arrived.
+    Failed {
+        problem: String,
+        artifacts: Vec<ArtifactRef>,
+    },
+    /// The orchestrator says that the lease is.
+    Stale(StaleReason),
 }
 
 /// What to do once the lease is acknowledged.
@@ -45,6 +91,7 @@ pub enum Request {
     },
     Complete {
         verdict: Verdict,
+        artifacts: Arc<[ArtifactRef]>,
         started_at: Uptime,
         finished_at: Uptime,
     },
@@ -130,6 +177,10 @@ pub enum Action {
     Kill,
     /// Tell the job, in its log, that the orchestrator does not keep all of it; once.
     NoteTruncated,
+    /// Bring the artifacts to the server, and come back with `handle_collected`; once.
+    Collect(Which),
+    /// Stop bringing them.
+    Abandon,
     /// Remove what is left; last, and once.
     Over(End),
 }

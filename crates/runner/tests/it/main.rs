@@ -2,10 +2,12 @@
 //! processes.
 
 mod agent;
+mod depot;
 mod executors;
 mod keeper;
 mod kept;
 mod logs;
 mod script;
 mod session;
+mod transfer;
 mod workspace;

@@ -11,8 +11,11 @@ use std::time::Duration;
 
 use runner::clock::Uptime;
 use runner::keeper::{Finish, Report};
-use runner::session::{Action, Answer, Beat, Call, End, Outcome, Plan, Request, Session, Terms, Verdict};
-use wire::runner::{Phase, StaleReason};
+use runner::session::{
+    Action, Answer, Beat, Call, Collected, End, Outcome, Plan, Request, Session, Terms, Verdict, Wanted,
+    Which,
+};
+use wire::runner::{ArtifactRef, Phase, StaleReason};
 
 pub fn usual() -> Terms {
     Terms {
@@ -20,6 +23,7 @@ pub fn usual() -> Terms {
         heartbeat_interval: Duration::from_secs(20),
         max_runtime: Duration::from_secs(3600),
         steps: 2,
+        artifacts: Wanted::default(),
     }
 }
 
@@ -101,6 +105,7 @@ impl World {
                 let index = number(index)? as u32;
                 self.session.handle_report(now, &Report::StepStarted { index });
             }
+            ["collected", what @ ..] => self.session.handle_collected(now, collected(what)?),
             ["finished", how @ ..] => self.session.handle_report(now, &Report::Finished(finish(how)?)),
             [call, answer @ ..] => self.session.handle_answer(now, call_named(call)?, answered(answer)?),
             [] => return Err("a step is missing".into()),
@@ -127,6 +132,9 @@ impl World {
             Action::Cancel { grace } => format!("cancel within {grace:?}"),
             Action::Kill => "kill".into(),
             Action::NoteTruncated => "note truncated".into(),
+            Action::Collect(Which::All) => "collect all".into(),
+            Action::Collect(Which::Reports) => "collect reports".into(),
+            Action::Abandon => "abandon".into(),
             Action::Over(end) => format!("over {}", shown_end(end)),
         }
     }
@@ -143,9 +151,11 @@ impl World {
                 format!("heartbeat {phase} step {step} sent {bytes_sent}")
             }
             Request::Log { offset } => format!("log {offset}"),
-            Request::Complete { verdict, started_at, finished_at } => {
+            Request::Complete { verdict, artifacts, started_at, finished_at } => {
                 assert!(started_at <= finished_at);
-                format!("complete {}", shown_verdict(verdict))
+                let with =
+                    if artifacts.is_empty() { String::new() } else { format!(" with {}", artifacts.len()) };
+                format!("complete {}{with}", shown_verdict(verdict))
             }
             Request::CancelAck { summary } => format!("cancel-ack ({summary})"),
         }
@@ -179,6 +189,22 @@ fn shown_end(end: &End) -> String {
         End::Unauthorized => "unauthorized".into(),
         End::Refused { call, code } => format!("refused {call:?} {code}"),
     }
+}
+
+fn collected(words: &[&str]) -> Result<Collected, String> {
+    let artifacts = |count: &str| {
+        let artifact = ArtifactRef { r#type: "bin".into(), uri: "blob:x".into(), path: None };
+        Ok::<_, String>(vec![artifact; number(count)? as usize])
+    };
+    Ok(match words {
+        ["done", count] => Collected::Done { artifacts: artifacts(count)? },
+        ["too-much", problem @ ..] => Collected::TooMuch { problem: problem.join(" ") },
+        ["failed", count, problem @ ..] => {
+            Collected::Failed { problem: problem.join(" "), artifacts: artifacts(count)? }
+        }
+        ["stale", reason] => Collected::Stale(stale(reason)?),
+        other => return Err(format!("no such end of an upload: {other:?}")),
+    })
 }
 
 fn finish(words: &[&str]) -> Result<Finish, String> {

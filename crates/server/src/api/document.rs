@@ -61,7 +61,8 @@ impl<S: Store> Routes<S> {
 
     /// Describes what is served by other means.
     pub fn describe<P: Described>(mut self) -> Routes<S> {
-        let path = P::path();
+        // What a path ends with, however deep, is one parameter of the document.
+        let path = P::path().replace("{*", "{");
         P::schemas(&mut self.schemas);
         let mut operation = with_usual_problems(P::operation(), &path);
         let tags = P::tags();

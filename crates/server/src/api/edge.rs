@@ -12,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
 use store::Store;
 
+use crate::api::artifacts;
 use crate::api::problem::{Code, Problem};
 use crate::api::runner::lease;
 use crate::api::state::Api;
@@ -26,8 +27,11 @@ pub async fn edge<S: Store>(State(api): State<Api<S>>, request: Request, next: N
     let route = request.extensions().get::<MatchedPath>().cloned();
     let route = route.as_ref().map_or(NO_ROUTE, MatchedPath::as_str);
     let method = request.method().clone();
-    // A long poll waits for work, not for us; it has its own limit on top.
-    let limit = REQUEST_TIME_MAX + if route == lease::ROUTE { lease::WAIT_MAX } else { Duration::ZERO };
+    // A long poll waits for work, not for us; it has its own limit on top. Bytes take as long as they are many.
+    let limit = match route {
+        lease::ROUTE => REQUEST_TIME_MAX + lease::WAIT_MAX,
+        route => artifacts::time_max(route).unwrap_or(REQUEST_TIME_MAX),
+    };
     let handled = tokio::time::timeout(limit, AssertUnwindSafe(next.run(request)).catch_unwind());
     let response = match handled.await {
         Ok(Ok(response)) => response,

@@ -3,6 +3,7 @@
 //! `router.rs` lists the routes; `guard.rs` is the one place that checks tokens and tells tenants apart; `problem.rs` the
 //! one that says no. Never: SQL, a record written, a decision, a secret in a log.
 
+mod artifacts;
 mod bounds;
 mod document;
 mod edge;

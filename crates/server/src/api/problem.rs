@@ -70,7 +70,8 @@ impl Problem {
         )
     }
 
-    fn unavailable(code: &'static str, detail: &'static str) -> Problem {
+    /// Try again later.
+    pub fn unavailable(code: &'static str, detail: impl Into<String>) -> Problem {
         Problem::new(StatusCode::SERVICE_UNAVAILABLE, code, detail)
     }
 
@@ -117,7 +118,23 @@ impl From<Refusal> for Problem {
             | Refusal::AlreadyCommitted
             | Refusal::PlanInvalid { .. }
             | Refusal::DeliveryNotDead { .. }
-            | Refusal::ClaimLost => problem,
+            | Refusal::ClaimLost
+            | Refusal::UploadNotFound
+            | Refusal::UploadEnded { .. }
+            | Refusal::UploadNotReady { .. }
+            | Refusal::UploadInParts
+            | Refusal::PartsMissing { .. }
+            | Refusal::QuotaExceeded { .. }
+            | Refusal::BlobMissing { .. }
+            | Refusal::VersionNotFound
+            | Refusal::Immutable
+            | Refusal::VersionChanged
+            | Refusal::VersionNotPublished
+            | Refusal::VersionTombstoned
+            | Refusal::RetentionOver
+            | Refusal::CollectionNotFound
+            | Refusal::CollectionLost
+            | Refusal::MarkNotComplete => problem,
         }
     }
 }
@@ -129,7 +146,10 @@ fn status_of(refusal: &Refusal) -> StatusCode {
         | Refusal::JobNotFound
         | Refusal::DeliveryNotFound
         | Refusal::WebhookNotFound
-        | Refusal::TokenNotFound => StatusCode::NOT_FOUND,
+        | Refusal::TokenNotFound
+        | Refusal::UploadNotFound
+        | Refusal::VersionNotFound
+        | Refusal::CollectionNotFound => StatusCode::NOT_FOUND,
         Refusal::StaleLease { .. }
         | Refusal::LeaseNotAcknowledged
         | Refusal::CancelRequested
@@ -145,7 +165,21 @@ fn status_of(refusal: &Refusal) -> StatusCode {
         | Refusal::JobConflict
         | Refusal::AlreadyCommitted
         | Refusal::DeliveryNotDead { .. }
-        | Refusal::ClaimLost => StatusCode::CONFLICT,
+        | Refusal::ClaimLost
+        | Refusal::UploadEnded { .. }
+        | Refusal::UploadNotReady { .. }
+        | Refusal::UploadInParts
+        | Refusal::PartsMissing { .. }
+        | Refusal::BlobMissing { .. }
+        | Refusal::Immutable
+        | Refusal::VersionChanged
+        | Refusal::VersionNotPublished
+        | Refusal::VersionTombstoned
+        | Refusal::RetentionOver
+        | Refusal::CollectionLost
+        | Refusal::MarkNotComplete => StatusCode::CONFLICT,
+        // What was announced is too large for what is left.
+        Refusal::QuotaExceeded { .. } => StatusCode::PAYLOAD_TOO_LARGE,
         Refusal::JobLeased | Refusal::JobNotReady => StatusCode::LOCKED,
         Refusal::PlanInvalid { .. } | Refusal::InvalidInput { .. } => StatusCode::UNPROCESSABLE_ENTITY,
         Refusal::LogOffset { .. } => StatusCode::RANGE_NOT_SATISFIABLE,

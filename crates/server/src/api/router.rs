@@ -7,7 +7,9 @@ use store::Store;
 use crate::api::document::Routes;
 use crate::api::edge::{edge, no_method, no_route};
 use crate::api::state::Api;
-use crate::api::{events, jobs, logs, open, outbox, runner, runners, runs, tenants, tokens, webhooks};
+use crate::api::{
+    artifacts, events, jobs, logs, open, outbox, runner, runners, runs, tenants, tokens, webhooks,
+};
 
 pub fn router<S: Store>(api: Api<S>) -> Router {
     let mut routes = Routes::new();
@@ -23,7 +25,8 @@ pub fn router<S: Store>(api: Api<S>) -> Router {
         runners::routes,
         webhooks::routes,
         outbox::routes,
-    ] as [fn(Routes<S>) -> Routes<S>; 11]
+        artifacts::routes,
+    ] as [fn(Routes<S>) -> Routes<S>; 12]
     {
         routes = add(routes);
     }

@@ -8,6 +8,8 @@ use tokio::sync::{Semaphore, watch};
 use wire::TokenSecret;
 
 use crate::api::vault::Vault;
+use crate::artifacts::Artifacts;
+use crate::artifacts::collector::Collector;
 use crate::dispatch::Dispatch;
 use crate::engine::Engine;
 use crate::outbox::Rules;
@@ -24,6 +26,8 @@ pub struct Shared<S> {
     pub vault: Vault,
     /// Which addresses may be subscribed to.
     pub rules: Arc<Rules>,
+    pub artifacts: Artifacts,
+    pub collector: Collector<S>,
     /// Log chunks that are being read or written.
     pub log_bodies: Semaphore,
     stopping: watch::Sender<bool>,
@@ -50,10 +54,13 @@ impl<S: Store> Api<S> {
         dispatch: Dispatch<S>,
         admin: Option<&TokenSecret>,
         rules: Arc<Rules>,
+        artifacts: Artifacts,
     ) -> Api<S> {
         let (stopping, _) = watch::channel(false);
         let (vault, log_bodies) = (Vault::new(admin), Semaphore::new(LOG_BODIES_MAX));
-        Api(Arc::new(Shared { engine, dispatch, vault, rules, log_bodies, stopping }))
+        let collector = Collector::new(engine.clone(), artifacts.blobs.clone());
+        let shared = Shared { engine, dispatch, vault, rules, artifacts, collector, log_bodies, stopping };
+        Api(Arc::new(shared))
     }
 
     /// From now on whoever waits is sent away, politely.

@@ -9,9 +9,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
-use decisions::records::{Token, TokenKind};
+use decisions::Refusal;
+use decisions::records::{Execution, Job, Token, TokenKind};
+use machines::lease;
 use store::{Store, StoreError};
-use wire::{ExecId, TenantId, Time, TokenHash, TokenId, TokenKey, TokenSecret};
+use wire::runner::StaleReason;
+use wire::{ExecId, LeaseHash, LeaseKey, TenantId, Time, TokenHash, TokenId, TokenKey, TokenSecret};
 
 /// How long an answer of the store is believed.
 const LIFE: Duration = Duration::from_secs(5);
@@ -31,12 +34,22 @@ pub enum Caller {
     Runner(Option<TenantId>),
 }
 
+/// What a lease was granted for; it never changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Leased {
+    pub tenant: TenantId,
+    /// The job publishes a version, or it is not known that it does not.
+    pub may_publish: bool,
+}
+
 pub struct Vault {
     /// The admin token that the server was started with.
     admin: Option<TokenHash>,
     tokens: Kept<TokenId, (TokenHash, Caller)>,
     tenants: Kept<String, TenantId>,
-    leases: Kept<ExecId, TenantId>,
+    leases: Kept<ExecId, Leased>,
+    /// Leases that lived when they were looked at.
+    alive: Kept<ExecId, (LeaseHash, TenantId)>,
     /// Counts revocations, so that an answer read before one is not remembered after it.
     revoked: AtomicU64,
 }
@@ -48,6 +61,7 @@ impl Vault {
             tokens: Kept::living(LIFE),
             tenants: Kept::living(LIFE),
             leases: Kept::living(LEASE_LIFE),
+            alive: Kept::living(LIFE),
             revoked: AtomicU64::new(0),
         }
     }
@@ -108,8 +122,13 @@ impl Vault {
 
 /// Leases: a runner of one tenant speaks for that tenant's jobs only, whatever lease id it got hold of.
 impl Vault {
-    pub fn granted(&self, execution: ExecId, tenant: TenantId, now: Time) {
-        self.leases.put(execution, tenant, now);
+    pub fn granted(&self, execution: ExecId, leased: Leased, now: Time) {
+        self.leases.put(execution, leased, now);
+    }
+
+    /// As far as it is remembered.
+    pub fn leased(&self, execution: ExecId, now: Time) -> Option<Leased> {
+        self.leases.get(&execution, now)
     }
 
     /// The tenant whose job was leased; `None` for a lease that never was.
@@ -119,15 +138,59 @@ impl Vault {
         execution: ExecId,
         now: Time,
     ) -> Result<Option<TenantId>, StoreError> {
-        if let Some(tenant) = self.leases.get(&execution, now) {
-            return Ok(Some(tenant));
+        if let Some(leased) = self.leases.get(&execution, now) {
+            return Ok(Some(leased.tenant));
         }
         let Some(job) = store.execution_job(execution).await? else { return Ok(None) };
         let tenant = store.job_file(job).await?.map(|file| file.job.tenant);
         if let Some(tenant) = tenant {
-            self.granted(execution, tenant, now);
+            self.granted(execution, Leased { tenant, may_publish: true }, now);
         }
         Ok(tenant)
+    }
+
+    /// The tenant whose job is being worked on under this lease. One that ended is believed to live for [`LIFE`] at most:
+    /// blobs alone have no effect, and its last word is refused at once.
+    pub async fn lease_alive<S: Store>(
+        &self,
+        store: &S,
+        lease: LeaseKey,
+        now: Time,
+    ) -> Result<Result<TenantId, Refusal>, StoreError> {
+        if let Some((hash, tenant)) = self.alive.get(&lease.execution, now)
+            && hash == lease.hash
+        {
+            return Ok(Ok(tenant));
+        }
+        let stale = |reason| Ok(Err(Refusal::StaleLease { reason }));
+        let Some((job, execution)) = execution_of(store, lease.execution).await? else {
+            return stale(StaleReason::LeaseUnknown);
+        };
+        if execution.lease_hash != lease.hash {
+            return stale(StaleReason::LeaseUnknown);
+        }
+        if !execution.lease.get().is_live() || execution.expires_at <= now {
+            return stale(stale_reason(&execution));
+        }
+        self.alive.put(lease.execution, (lease.hash, job.tenant), now);
+        Ok(Ok(job.tenant))
+    }
+}
+
+/// An execution and its job.
+pub async fn execution_of<S: Store>(store: &S, id: ExecId) -> Result<Option<(Job, Execution)>, StoreError> {
+    let Some(job) = store.execution_job(id).await? else { return Ok(None) };
+    let Some(file) = store.job_file(job).await? else { return Ok(None) };
+    let execution = file.executions.into_iter().find(|execution| execution.id == id);
+    Ok(execution.map(|execution| (file.job, execution)))
+}
+
+fn stale_reason(execution: &Execution) -> StaleReason {
+    match execution.lease.get() {
+        lease::State::Granted | lease::State::Active | lease::State::Expired => StaleReason::LeaseExpired,
+        lease::State::Revoked => StaleReason::LeaseRevoked,
+        lease::State::Completed => StaleReason::LeaseCompleted,
+        lease::State::Canceled => StaleReason::LeaseCanceled,
     }
 }
 

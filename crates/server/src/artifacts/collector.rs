@@ -38,7 +38,7 @@ pub struct Report {
 /// A handle; cheap to clone.
 pub struct Collector<S> {
     engine: Engine<S>,
-    blobs: Arc<Blobs>,
+    blobs: Blobs,
     rehearsals: Arc<Mutex<VecDeque<Collection>>>,
 }
 
@@ -50,7 +50,7 @@ impl<S> Clone for Collector<S> {
 }
 
 impl<S: Store> Collector<S> {
-    pub fn new(engine: Engine<S>, blobs: Arc<Blobs>) -> Collector<S> {
+    pub fn new(engine: Engine<S>, blobs: Blobs) -> Collector<S> {
         Collector { engine, blobs, rehearsals: Arc::default() }
     }
 

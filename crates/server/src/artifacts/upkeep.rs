@@ -1,7 +1,6 @@
 //! Upkeep: uploads whose time is over, bytes that no blob names, versions and artifacts that are kept no longer, and
 //! collections that nobody works on. It finds them by their index; a hint only makes it look sooner.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use decisions::Hint;
@@ -20,7 +19,7 @@ const ROUND_MAX: usize = 200;
 
 pub struct Upkeep<S> {
     pub engine: Engine<S>,
-    pub blobs: Arc<Blobs>,
+    pub blobs: Blobs,
     pub collector: Collector<S>,
     /// How often to look without a hint.
     pub interval: Duration,

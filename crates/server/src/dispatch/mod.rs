@@ -119,8 +119,7 @@ impl<S: Store> Dispatch<S> {
                     | Hint::Release(_)
                     | Hint::Deliver
                     | Hint::Logged(_)
-                    | Hint::Reap
-                    | Hint::Collect,
+                    | Hint::Reap,
                 )) => {}
                 Ok(Err(RecvError::Lagged(_))) | Err(_) => self.look().await,
                 Ok(Err(RecvError::Closed)) => return,

@@ -24,6 +24,7 @@ mod files;
 mod filling;
 mod finders;
 mod inserts;
+mod keys;
 mod lists;
 mod load;
 mod logs;
@@ -352,6 +353,10 @@ impl Store for Postgres {
         limit: usize,
     ) -> Result<Vec<BlobFile>, StoreError> {
         artifact_finders::blob_files_after(&self.readers, after, limit).await
+    }
+
+    async fn key(&self, name: &'static str, offered: [u8; 32]) -> Result<[u8; 32], StoreError> {
+        keys::key(&self.readers, name, offered).await
     }
 
     async fn integrity(&self) -> Result<Vec<String>, StoreError> {

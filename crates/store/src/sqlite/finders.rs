@@ -24,6 +24,10 @@ impl Readers {
         Readers { path: path.to_owned(), free: Arc::default() }
     }
 
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Runs a question on a thread that may block.
     pub async fn read<T: Send + 'static>(
         &self,

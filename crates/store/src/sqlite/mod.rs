@@ -8,6 +8,7 @@ mod blobs;
 mod bundles;
 mod collections;
 mod finders;
+mod keys;
 mod known;
 mod lists;
 mod load;
@@ -336,6 +337,14 @@ impl Store for Sqlite {
         limit: usize,
     ) -> Result<Vec<BlobFile>, StoreError> {
         self.readers.read(move |connection| blobs::files_after(connection, after, limit)).await
+    }
+
+    async fn key(&self, name: &'static str, offered: [u8; 32]) -> Result<[u8; 32], StoreError> {
+        if let Some(known) = self.readers.read(move |connection| keys::key(connection, name)).await? {
+            return Ok(known);
+        }
+        let path = self.readers.path().to_owned();
+        self.readers.read(move |_| keys::make(&path, name, offered)).await
     }
 
     async fn integrity(&self) -> Result<Vec<String>, StoreError> {

@@ -121,6 +121,14 @@ pub fn connect_read_only(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
+/// For the few words that are written beside the one writer.
+pub fn connect_for_keys(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    configure(&connection)?;
+    Ok(connection)
+}
+
 fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.pragma_update(None, "journal_mode", "wal")?;

@@ -6,8 +6,9 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::api::EffectClass;
+use crate::digest::Digest;
 use crate::ids::{ExecId, JobId, RunId};
-use crate::runner::{ArtifactRef, Decimal};
+use crate::runner::Decimal;
 use crate::schema::{Label, Timeout};
 use crate::time::Time;
 use crate::whole::{maybe_whole, whole};
@@ -67,8 +68,24 @@ pub struct JobView {
     pub updated_at: Time,
     pub attempts: Vec<AttemptView>,
     pub effects: Vec<AppliedEffect>,
-    /// As the runner of the latest execution that sent any referred to them.
-    pub artifacts: Vec<ArtifactRef>,
+    /// Those that the execution that committed the job made visible; before that, as the runner of the latest execution
+    /// that sent any referred to them.
+    pub artifacts: Vec<ArtifactView>,
+    /// What the JUnit files among them tell of.
+    #[schema(value_type = Option<Object>)]
+    pub tests: Option<Value>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ArtifactView {
+    pub r#type: String,
+    /// Where it was in the workspace.
+    pub path: Option<String>,
+    /// `blob:` and a digest for what is in our own store.
+    pub uri: String,
+    /// Set for what is in our own store.
+    pub digest: Option<Digest>,
+    pub length: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]

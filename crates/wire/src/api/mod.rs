@@ -21,8 +21,8 @@ pub use artifacts::{
 };
 pub use audit::AuditEvent;
 pub use jobs::{
-    AppliedEffect, AttemptView, CancelTaken, ExecutionView, JobView, LogInfo, RetryTaken, SubmitJob,
-    Submitted,
+    AppliedEffect, ArtifactView, AttemptView, CancelTaken, ExecutionView, JobView, LogInfo, RetryTaken,
+    SubmitJob, Submitted,
 };
 pub use list::Page;
 pub use logs::{LogEnd, LogExecution, LogGap, LogOffset, LogText};

@@ -17,7 +17,7 @@ pub struct Problem {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub field: Option<String>,
-    /// With `log_offset`: where the next byte goes.
+    /// With `log_offset` and `upload_offset`: where the next byte goes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub offset: Option<u64>,

@@ -1,10 +1,11 @@
 //! Keepers without processes: each step says what to do.
 //!
 //! `print TEXT`, `spew BYTES`, `exit CODE`, `wait` (until it is told to stop), `stuck` (until it is killed), `time-out`,
-//! `infra TEXT`, `vanish`; any other step succeeds.
+//! `infra TEXT`, `vanish`, `sh SCRIPT` (in the workspace, for real); any other step succeeds.
 
 use std::collections::VecDeque;
 use std::io;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -28,6 +29,7 @@ pub struct Seen {
 
 pub struct FakeKeeper {
     seen: Arc<Mutex<Seen>>,
+    workspace: PathBuf,
     steps: VecDeque<(u32, String)>,
     reports: VecDeque<Report>,
     canceled: watch::Sender<bool>,
@@ -44,10 +46,11 @@ impl Hire for Keepers {
         }
         let why = "the test says so".into();
         let reports = VecDeque::from([Report::Chosen { executor: ExecutorKind::Process, why }]);
+        let workspace = order.workspace.clone();
         let steps = (0..).zip(order.steps.clone()).collect();
         self.seen.lock().expect("not poisoned").orders.push(order);
         let canceled = watch::Sender::new(false);
-        Ok(FakeKeeper { seen: self.seen.clone(), steps, reports, canceled, over: false })
+        Ok(FakeKeeper { seen: self.seen.clone(), workspace, steps, reports, canceled, over: false })
     }
 }
 
@@ -78,6 +81,13 @@ impl FakeKeeper {
         self.steps.pop_front();
         self.reports.push_back(Report::StepStarted { index });
         match verb {
+            "sh" => {
+                let shell = std::process::Command::new("sh")
+                    .args(["-ec", rest])
+                    .current_dir(&self.workspace)
+                    .status();
+                assert!(shell.expect("a shell").success(), "{rest}");
+            }
             "print" => self.reports.push_back(Report::Output(format!("{rest}\n").into_bytes())),
             "spew" => {
                 let bytes: usize = rest.parse().expect("a number");

@@ -15,6 +15,8 @@ use axum::routing::post;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
+use crate::depot::Depot;
+
 pub const TOKEN: &str = "dci_test_token";
 
 /// What happens to one call instead of a good answer.
@@ -36,6 +38,8 @@ pub enum Fault {
 #[derive(Clone, Default)]
 pub struct Orchestrator {
     inner: Arc<Mutex<Inner>>,
+    /// Where artifacts go.
+    pub depot: Depot,
 }
 
 pub struct Inner {
@@ -50,6 +54,8 @@ pub struct Inner {
     pub log_truncated: bool,
     pub ttl: f64,
     pub interval: f64,
+    /// Whether leases say whose job it is.
+    pub names_tenant: bool,
     leases: u32,
 }
 
@@ -65,6 +71,7 @@ impl Default for Inner {
             log_truncated: false,
             ttl: 60.0,
             interval: 20.0,
+            names_tenant: true,
             leases: 0,
         }
     }
@@ -88,6 +95,7 @@ impl Orchestrator {
             .route("/v1/runner/cancel-ack", post(Self::cancel_ack))
             .route("/v1/runner/logs", post(Self::logs))
             .with_state(self.clone())
+            .merge(self.depot.routes())
     }
 
     pub fn with<T>(&self, look: impl FnOnce(&mut Inner) -> T) -> T {
@@ -107,6 +115,7 @@ impl Orchestrator {
             inner.leases += 1;
             Some(json!({
                 "type": "LeaseGranted", "job_id": format!("job_{}", inner.leases), "run_id": "run_1",
+                "tenant_id": inner.names_tenant.then_some("ten_00000000000000000000000007"),
                 "lease_id": format!("lease_{}", inner.leases), "lease_ttl_seconds": inner.ttl,
                 "heartbeat_interval_seconds": inner.interval, "max_runtime_seconds": 3600, "job_spec": spec,
             }))

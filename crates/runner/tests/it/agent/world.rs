@@ -55,6 +55,7 @@ impl World {
             network: Network::Asked,
             work_dir: work.path().into(),
             limits: Limits::default(),
+            artifacts_bytes_max: 64 * 1024 * 1024,
         };
         let token = Token::parse(token).expect("a token");
         let client = Client::new(&format!("http://{address}/"), &token).expect("a client");

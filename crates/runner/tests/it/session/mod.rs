@@ -1,6 +1,7 @@
 //! The session, line by line. How a script is read is in `script.rs`.
 
 mod ack;
+mod artifacts;
 mod cancel;
 mod final_word;
 mod operator;

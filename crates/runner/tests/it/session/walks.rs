@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use runner::clock::Uptime;
 use runner::keeper::{Finish, Report};
-use runner::session::{Action, Answer, Call, End, Plan, Request, Session};
+use runner::session::{Action, Answer, Call, Collected, End, Plan, Request, Session, Terms, Wanted};
 use wire::runner::StaleReason;
 
 use crate::script::usual;
@@ -24,6 +24,7 @@ enum What {
     Report(Report),
     Written(u64),
     Gone,
+    Collected(Collected),
     Stop,
     Tick,
 }
@@ -58,10 +59,20 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0..2u32).prop_map(|index| What::Report(Report::StepStarted { index })),
         1 => finish.prop_map(|finish| What::Report(Report::Finished(finish))),
         1 => Just(What::Gone),
+        1 => collected().prop_map(What::Collected),
         1 => Just(What::Stop),
         3 => Just(What::Tick),
     ];
     (after, what).prop_map(|(millis, what)| Step { after: Duration::from_millis(millis), what })
+}
+
+fn collected() -> impl Strategy<Value = Collected> {
+    prop_oneof![
+        4 => Just(Collected::Done { artifacts: Vec::new() }),
+        1 => Just(Collected::TooMuch { problem: "p".into() }),
+        1 => Just(Collected::Failed { problem: "p".into(), artifacts: Vec::new() }),
+        1 => Just(Collected::Stale(StaleReason::LeaseRevoked)),
+    ]
 }
 
 /// What the session has shown of itself, and what it may therefore still do.
@@ -77,6 +88,9 @@ struct Witness {
     keeper_over: bool,
     /// Once that is asked for, the keeper hears of no renewal any more.
     killed: bool,
+    /// Artifacts are on their way.
+    collecting: bool,
+    collected: bool,
     silenced: bool,
     final_words: Vec<Call>,
     end: Option<End>,
@@ -85,8 +99,9 @@ struct Witness {
 impl Witness {
     fn new() -> Witness {
         let now = Uptime::from_start(Duration::from_secs(7));
+        let terms = Terms { artifacts: Wanted { any: true, reports: true }, ..usual() };
         Witness {
-            session: Session::new(usual(), Plan::Run, now),
+            session: Session::new(terms, Plan::Run, now),
             now,
             in_flight: Vec::new(),
             length: 0,
@@ -95,6 +110,8 @@ impl Witness {
             until: None,
             keeper_over: false,
             killed: false,
+            collecting: false,
+            collected: false,
             silenced: false,
             final_words: Vec::new(),
             end: None,
@@ -118,9 +135,14 @@ impl Witness {
                 self.length += more;
                 self.session.handle_written(now, self.length);
             }
+            What::Collected(collected) if self.collecting => {
+                self.collecting = false;
+                self.silenced |= matches!(collected, Collected::Stale(_));
+                self.session.handle_collected(now, collected);
+            }
             What::Stop => self.session.handle_stop(now),
             What::Tick => self.session.handle_timeout(now),
-            What::Report(_) | What::Gone | What::Written(_) => {}
+            What::Report(_) | What::Gone | What::Written(_) | What::Collected(_) => {}
         }
         self.drain();
     }
@@ -190,6 +212,14 @@ impl Witness {
                 assert!(self.started);
                 self.killed = true;
             }
+            Action::Collect(_) => {
+                assert!(self.keeper_over && !self.collected && !self.silenced && self.final_words.is_empty());
+                (self.collecting, self.collected) = (true, true);
+            }
+            Action::Abandon => {
+                assert!(self.collecting && !self.silenced);
+                self.collecting = false;
+            }
             Action::Over(end) => {
                 assert!(!self.started || self.keeper_over, "it is over, but the job is not");
                 self.end = Some(end);
@@ -207,6 +237,7 @@ impl Witness {
         }
         if matches!(call, Call::Complete | Call::CancelAck) {
             assert!(!self.started || self.keeper_over, "{call:?} while the job runs");
+            assert!(!self.collecting, "{call:?} while artifacts are on their way");
             self.final_words.push(call);
             assert!(self.final_words.iter().all(|word| *word == call), "two different final words");
         }

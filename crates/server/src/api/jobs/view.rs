@@ -1,16 +1,24 @@
 //! Jobs as they are shown: attempts with their executions, effects, artifacts. Never a lease id or its hash.
 
+use std::collections::BTreeSet;
+
 use decisions::doctor::JobFile;
-use decisions::records::{Attempt, EffectRow, Execution};
+use decisions::records::{Artifact, Attempt, EffectRow, Execution};
 use machines::Machine;
 use serde_json::Value;
 use store::{Store, StoreError};
-use wire::api::{AppliedEffect, AttemptView, EffectClass, ExecutionView, JobView, LogInfo};
+use wire::api::{AppliedEffect, ArtifactView, AttemptView, EffectClass, ExecutionView, JobView, LogInfo};
 use wire::runner::{ArtifactRef, Decimal};
+
+use crate::artifacts::stored::SCHEME;
 
 pub async fn whole<S: Store>(store: &S, file: JobFile) -> Result<JobView, StoreError> {
     let JobFile { job, attempts, executions, effects, .. } = file;
-    let artifacts = executions.iter().rev().map(artifacts_of).find(|found| !found.is_empty());
+    let bundle = store.bundle_of(job.id).await?;
+    let tests = bundle.as_ref().and_then(|bundle| serde_json::from_str(bundle.tests.as_deref()?).ok());
+    let stored = bundle.iter().flat_map(|bundle| bundle.artifacts.iter().map(stored_view)).collect();
+    let said = executions.iter().rev().map(artifacts_of).find(|found| !found.is_empty());
+    let artifacts = with_stored(said.unwrap_or_default(), stored);
     let mut attempts: Vec<AttemptView> = attempts.into_iter().map(attempt_view).collect();
     for execution in executions {
         let log = store.log(execution.id).await?;
@@ -36,7 +44,8 @@ pub async fn whole<S: Store>(store: &S, file: JobFile) -> Result<JobView, StoreE
         name: job.name,
         attempts,
         effects: effects.into_iter().map(effect_view).collect(),
-        artifacts: artifacts.unwrap_or_default(),
+        artifacts,
+        tests,
     })
 }
 
@@ -69,6 +78,30 @@ fn execution_view(execution: Execution, log: LogInfo) -> ExecutionView {
 
 fn artifacts_of(execution: &Execution) -> Vec<ArtifactRef> {
     serde_json::from_str(&execution.artifacts).unwrap_or_default() // empty until the runner sent any
+}
+
+/// What is in our own store comes first, as it is there; then what the runner referred to elsewhere.
+fn with_stored(said: Vec<ArtifactRef>, mut stored: Vec<ArtifactView>) -> Vec<ArtifactView> {
+    let known: BTreeSet<String> = stored.iter().map(|artifact| artifact.uri.clone()).collect();
+    let others = said.into_iter().filter(|artifact| !known.contains(&artifact.uri));
+    stored.extend(others.map(|ArtifactRef { r#type, uri, path }| ArtifactView {
+        r#type,
+        path,
+        uri,
+        digest: None,
+        length: None,
+    }));
+    stored
+}
+
+fn stored_view(artifact: &Artifact) -> ArtifactView {
+    ArtifactView {
+        r#type: artifact.kind.clone(),
+        path: Some(artifact.path.clone()),
+        uri: format!("{SCHEME}{}", artifact.digest),
+        digest: Some(artifact.digest),
+        length: Some(artifact.length),
+    }
 }
 
 fn effect_view(effect: EffectRow) -> AppliedEffect {

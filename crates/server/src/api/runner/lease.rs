@@ -21,6 +21,7 @@ use crate::api::guard::RunnerAccess;
 use crate::api::input::Input;
 use crate::api::problem::Problem;
 use crate::api::state::Api;
+use crate::api::vault::Leased;
 use crate::perform::Failure;
 
 pub const ROUTE: &str = "/v1/runner/lease";
@@ -55,13 +56,13 @@ async fn lease<S: Store>(
     if let Some(named) = &asked.job_id {
         let job = wanted_job(&api, access.scope, asked.tenant_id, named).await?;
         let granted = api.dispatch.lease_job(access.scope, asked.runner_id, asked.capabilities, job).await;
-        return granted.map(|granted| lease_granted(&api, access.scope, *granted)).map_err(over_is_gone);
+        return granted.map(|granted| lease_granted(&api, *granted)).map_err(over_is_gone);
     }
     let wait = Duration::from_secs_f64(asked.wait_seconds.as_f64().min(WAIT_MAX.as_secs_f64()));
     let _waiting = Waiting::counted(&api.engine.metrics().leases_waiting);
     let granted = api.dispatch.lease(access.scope, asked.runner_id, asked.capabilities, wait).await?;
     Ok(match granted {
-        Some(granted) => lease_granted(&api, access.scope, *granted),
+        Some(granted) => lease_granted(&api, *granted),
         None => StatusCode::NO_CONTENT.into_response(),
     })
 }
@@ -92,15 +93,16 @@ fn over_is_gone(failure: Failure) -> Problem {
     if over { Problem { status: StatusCode::GONE, ..problem } } else { problem }
 }
 
-fn lease_granted<S: Store>(api: &Api<S>, scope: Option<TenantId>, granted: Granted) -> Response {
-    if let Some(tenant) = scope {
-        api.vault.granted(granted.execution, tenant, api.engine.clock().now());
-    }
+fn lease_granted<S: Store>(api: &Api<S>, granted: Granted) -> Response {
+    // A word too many costs a look into the store when the job is over.
+    let leased = Leased { tenant: granted.tenant, may_publish: granted.spec.contains("\"publish\"") };
+    api.vault.granted(granted.execution, leased, api.engine.clock().now());
     let spec = RawValue::from_string(granted.spec.to_string()).expect("specifications are written by us");
     Json(LeaseGranted {
         r#type: tag::LeaseGranted,
         job_id: granted.public_id,
         run_id: granted.run.map(|run| run.to_string()),
+        tenant_id: Some(granted.tenant),
         lease_id: granted.lease,
         lease_ttl_seconds: Decimal::from_duration(granted.lease_ttl),
         heartbeat_interval_seconds: Decimal::from_duration(granted.heartbeat_interval),

@@ -3,19 +3,26 @@
 
 use axum::Json;
 use axum::extract::State;
-use decisions::{Answer, leases};
+use decisions::{Answer, Ask, leases};
 use store::Store;
 use wire::api::Problem as ProblemBody;
 use wire::runner::{
     AckLease, AckLeaseAck, ArtifactRef, CancelAck, CancelAckAck, Commit, CommitAck, Complete, CompleteAck,
-    CompleteRefused, Decimal, Heartbeat, HeartbeatAck, StaleLease, tag,
+    CompleteRefused, CompleteStatus, Decimal, Heartbeat, HeartbeatAck, PublishSpec, StaleLease, tag,
 };
+use wire::{ExecId, JobId, Time};
 
 use crate::api::document::Routes;
 use crate::api::guard::RunnerAccess;
 use crate::api::input::Input;
+use crate::api::problem::Problem;
 use crate::api::runner::said::No;
 use crate::api::state::Api;
+use crate::api::vault::execution_of;
+use crate::artifacts::stored::{self, Of, Said};
+
+/// A reference for each of the ten thousand files that a job may leave.
+const COMPLETE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     routes
@@ -110,9 +117,10 @@ async fn commit<S: Store>(
 async fn complete<S: Store>(
     State(api): State<Api<S>>,
     access: RunnerAccess,
-    Input(said): Input<Complete>,
+    Input(said): Input<Complete, COMPLETE_BYTES_MAX>,
 ) -> Result<Json<CompleteAck>, No> {
     let lease = access.lease(&api, &said.lease_id).await?;
+    let stored = stored(&api, lease.execution, &said).await?;
     let command = leases::Complete {
         lease,
         runner: said.runner_id,
@@ -120,7 +128,7 @@ async fn complete<S: Store>(
         exit_code: said.exit_code,
         summary: said.summary,
         artifacts: as_json(&said.artifacts),
-        stored: None,
+        stored,
     };
     let answer = api.engine.perform(command).await.map_err(No::to(&said.lease_id))?;
     let Answer::Completed { accepted } = answer else { return Err(No::mistake()) };
@@ -130,6 +138,41 @@ async fn complete<S: Store>(
         accepted,
         reason: (!accepted).then_some(CompleteRefused::CancelRequested),
     }))
+}
+
+/// What the last word brings into the store, if anything: gathered before the decision, judged before it is published.
+async fn stored<S: Store>(
+    api: &Api<S>,
+    execution: ExecId,
+    said: &Complete,
+) -> Result<Option<Box<leases::Stored>>, Problem> {
+    let (store, now) = (api.engine.store(), api.engine.clock().now());
+    let has_blobs = stored::has_blobs(&said.artifacts);
+    let may_publish = api.vault.leased(execution, now).is_none_or(|leased| leased.may_publish);
+    let publishes = may_publish && said.status == CompleteStatus::Succeeded;
+    if !has_blobs && !publishes {
+        return Ok(None);
+    }
+    // A lease that never was is left to the decision.
+    let Some((job, _)) = execution_of(store, execution).await? else { return Ok(None) };
+    let publish = if publishes { publish_of(store, job.id, now).await? } else { None };
+    if !has_blobs && publish.is_none() {
+        return Ok(None);
+    }
+    let said = Said { execution, status: said.status, artifacts: &said.artifacts };
+    let stored = stored::stored(&api.artifacts, &api.engine, &said, Of { job, publish }).await?;
+    Ok(Some(Box::new(stored)))
+}
+
+/// The version that a job's specification names. A payload is its submitter's own affair.
+async fn publish_of<S: Store>(store: &S, job: JobId, now: Time) -> Result<Option<PublishSpec>, Problem> {
+    #[derive(serde::Deserialize)]
+    struct Spec {
+        publish: Option<PublishSpec>,
+    }
+    let loaded = store.load(&[Ask::Spec(job)], now).await?;
+    let spec = loaded.book.specs.get(&job).and_then(|spec| serde_json::from_str::<Spec>(spec).ok());
+    Ok(spec.and_then(|spec| spec.publish))
 }
 
 /// The job was stopped, as asked

@@ -1,0 +1,84 @@
+//! The side of a lease that brings the job's artifacts to the server, and says in the job's log what became of them. A task
+//! of its own, so that heartbeats go on; dropped, it stops.
+
+use tokio::sync::mpsc::Sender;
+use tokio::sync::oneshot;
+use wire::runner::{ArtifactSpec, LeaseGranted};
+
+use crate::agent::drive::Event;
+use crate::artifacts::{Bounds, Collector};
+use crate::client::Client;
+use crate::logs::Spool;
+use crate::session::{Collected, Wanted, Which};
+use crate::transfer::Uploads;
+
+/// What a lease's job leaves behind, before anything is known of it.
+pub struct Leavings {
+    collector: Collector,
+}
+
+impl Leavings {
+    pub fn of(
+        granted: &LeaseGranted,
+        specs: Vec<ArtifactSpec>,
+        workspace: std::path::PathBuf,
+        client: &Client,
+        bounds: Bounds,
+    ) -> Leavings {
+        let uploads = granted
+            .tenant_id
+            .and_then(|tenant| Uploads::new(client.clone(), &tenant.to_string()).under(&granted.lease_id));
+        Leavings { collector: Collector { workspace, specs, uploads, bounds } }
+    }
+
+    pub fn wanted(&self) -> Wanted {
+        let specs = &self.collector.specs;
+        Wanted {
+            any: !specs.is_empty(),
+            reports: specs.iter().any(|spec| Which::Reports.includes(&spec.r#type)),
+        }
+    }
+
+    /// `spool` comes from whoever held the keeper, once the job is over.
+    pub async fn gather(mut self, which: Which, spool: oneshot::Receiver<Spool>, events: Sender<Event>) {
+        self.collector.specs.retain(|spec| which.includes(&spec.r#type));
+        let mut log = Log { spool: spool.await.ok(), events };
+        let (found, lines) = self.collector.find().await;
+        for line in lines {
+            log.note(&line);
+        }
+        log.tell().await;
+        let collected = match found {
+            Ok(haul) => {
+                let (collected, line) = self.collector.bring(haul).await;
+                line.iter().for_each(|line| log.note(line));
+                collected
+            }
+            Err(collected) => collected,
+        };
+        if let Collected::TooMuch { problem } | Collected::Failed { problem, .. } = &collected {
+            log.note(&format!("artifacts are missing: {problem}"));
+        }
+        log.tell().await;
+        let _ = log.events.send(Event::Collected(collected)).await; // nobody may care any more
+    }
+}
+
+struct Log {
+    spool: Option<Spool>,
+    events: Sender<Event>,
+}
+
+impl Log {
+    fn note(&mut self, line: &str) {
+        if let Some(spool) = &mut self.spool {
+            spool.note(&format!("# {line}"));
+        }
+    }
+
+    async fn tell(&self) {
+        if let Some(spool) = &self.spool {
+            let _ = self.events.send(Event::Written(spool.written())).await;
+        }
+    }
+}

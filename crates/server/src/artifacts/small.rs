@@ -1,0 +1,74 @@
+//! A small blob in one request: read, hashed, journalled, put, committed.
+
+use axum::body::Bytes;
+use decisions::records::{Measured, Upload};
+use futures_util::StreamExt;
+use sha2::{Digest as _, Sha256};
+use store::Store;
+use wire::{Digest, ExecId, TenantId};
+
+use crate::artifacts::stream::Incoming;
+use crate::artifacts::uploads::{Announced, abort, committed, key, start};
+use crate::artifacts::{Artifacts, Trouble};
+use crate::engine::Engine;
+
+/// The largest body that comes in one request.
+pub const SMALL_BYTES_MAX: u64 = 8 * 1024 * 1024;
+
+/// All small bodies that are in memory at a time.
+pub const ROOM_KIB: usize = 32 * 1024;
+
+/// Below this a body is hashed where it is; above it, on a thread that may take its time.
+const HASHED_HERE_MAX: usize = 64 * 1024;
+
+/// More than may come in one request.
+pub struct TooLarge;
+
+/// The whole of a body that is as long as announced, if anything was.
+pub async fn read(mut bytes: Incoming, announced: Option<u64>) -> Result<Result<Bytes, TooLarge>, Trouble> {
+    let expected = announced.unwrap_or(0).min(SMALL_BYTES_MAX) as usize;
+    let mut whole = Vec::with_capacity(expected);
+    while let Some(piece) = bytes.next().await {
+        let piece = piece?;
+        if (whole.len() + piece.len()) as u64 > SMALL_BYTES_MAX {
+            return Ok(Err(TooLarge));
+        }
+        whole.extend_from_slice(&piece);
+    }
+    Ok(Ok(whole.into()))
+}
+
+/// Whether it is new to the tenant, and how its upload ended.
+pub async fn put<S: Store>(
+    artifacts: &Artifacts,
+    engine: &Engine<S>,
+    (tenant, execution): (TenantId, Option<ExecId>),
+    digest: Digest,
+    bytes: Bytes,
+) -> Result<(bool, Upload), Trouble> {
+    let length = bytes.len() as u64;
+    if hash(bytes.clone()).await? != digest {
+        return Err(Trouble::Mismatched { field: "digest" });
+    }
+    let measured = Some(Measured { digest, length });
+    let upload = start(engine, Announced { tenant, digest, length, execution, measured }).await?;
+    if !upload.is_open() {
+        return Ok((false, upload)); // the tenant has these bytes
+    }
+    match artifacts.blobs.put(&key(&upload), bytes).await {
+        Ok(_) => Ok((true, committed(engine, &upload, measured).await?)),
+        Err(error) => {
+            // Its time would end it too; this is sooner.
+            let _ = abort(engine, tenant, upload.id).await;
+            Err(error.into())
+        }
+    }
+}
+
+async fn hash(bytes: Bytes) -> Result<Digest, Trouble> {
+    let digest = |bytes: Bytes| Digest::from_bytes(Sha256::digest(&bytes).into());
+    if bytes.len() <= HASHED_HERE_MAX {
+        return Ok(digest(bytes));
+    }
+    tokio::task::spawn_blocking(move || digest(bytes)).await.map_err(|_| Trouble::Mistake)
+}
