@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use futures_util::stream;
+use futures_util::stream::{self, StreamExt};
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::{Frame, Incoming};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -64,7 +64,7 @@ impl HttpService for Service {
             let answer = tokio::time::timeout(ANSWER_MAX, self.0.request(request)).await;
             let answer = answer.map_err(|late| HttpError::new(HttpErrorKind::Timeout, late))?;
             let (head, body) = answer.map_err(failed)?.into_parts();
-            let frames = stream::unfold(Some(body), next_frame);
+            let frames = stream::unfold(Some(body), next_frame).fuse();
             Ok(HttpResponse::from_parts(head, HttpResponseBody::new(StreamBody::new(frames))))
         })
     }
