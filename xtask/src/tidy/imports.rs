@@ -62,6 +62,7 @@ const ROOMS: &[Room] = &[
             "bytes",
             "http",
             "http-body-util",
+            "hyper",
             "hyper-rustls",
             "hyper-util",
             "object_store",

@@ -86,3 +86,50 @@ pub fn remove_folder(path: &Path) -> Result<(), BlobError> {
         Ok(()) | Err(_) => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use wire::{BlobId, Digest};
+
+    use super::*;
+
+    /// As on a file system without unnamed files.
+    #[tokio::test]
+    async fn a_small_body_and_a_part_need_no_unnamed_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = Files { unnamed: false, ..Files::open(folder.path()).await.unwrap() };
+        let bytes = Bytes::from_static(b"small");
+        let key = BlobKey::new(&digest_of(Sha256::new_with_prefix(&bytes)), BlobId::from_u128(1));
+        for _ in 0..2 {
+            files.put(&key, bytes.clone()).await.unwrap();
+            assert_eq!(files.keys(None, 10).await.unwrap(), [key.as_str()]);
+        }
+        files.delete(&key).await.unwrap();
+
+        let at = Staging::new(wire::UploadId::from_u128(1));
+        let stream = || futures_util::stream::iter([Ok::<_, ()>(bytes.clone())]);
+        assert!(files.write_part(&at, 1, 6, stream()).await.is_err());
+        let etag = files.write_part(&at, 1, 5, stream()).await.unwrap();
+        assert_eq!(std::fs::read_dir(folder.path().join(at.as_str())).unwrap().count(), 1);
+        files.join(&at, &key, &[crate::blobs::Part { number: 1, etag }]).await.unwrap();
+        files.place(&at, &key).await.unwrap();
+        assert_eq!(files.keys(None, 10).await.unwrap(), [key.as_str()]);
+    }
+
+    /// What a killed process left half-written under the same name is written over, not placed.
+    #[tokio::test]
+    async fn litter_of_a_small_body_does_no_harm() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = Files { unnamed: false, ..Files::open(folder.path()).await.unwrap() };
+        let key = BlobKey::new(&Digest::from_bytes(Sha256::digest(b"small").into()), BlobId::from_u128(1));
+        let litter = folder.path().join(Staging::of_small(&key).as_str());
+        std::fs::create_dir(&litter).unwrap();
+        std::fs::write(litter.join(BYTES), "longer than small").unwrap();
+        files.put(&key, Bytes::from_static(b"small")).await.unwrap();
+        assert_eq!(std::fs::read(folder.path().join(key.as_str())).unwrap(), b"small");
+        std::fs::create_dir(&litter).unwrap();
+        let at = Staging::new(wire::UploadId::from_u128(1));
+        files.discard(&at, &key).await.unwrap();
+        assert!(files.keys(None, 10).await.unwrap().is_empty());
+    }
+}

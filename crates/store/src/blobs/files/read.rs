@@ -41,7 +41,7 @@ impl Files {
         })
         .await?;
         let first = stream::iter((!first.is_empty()).then_some(Ok(first)));
-        Ok(first.chain(stream::unfold(reading.fetch(), Reading::next)).boxed())
+        Ok(first.chain(stream::unfold(reading.fetch(), Reading::next)).fuse().boxed())
     }
 }
 

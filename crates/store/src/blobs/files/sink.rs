@@ -87,7 +87,7 @@ impl Sink {
         self.settle().await?;
         let syncing = self.sync();
         let staged = self.hashing.finish().await?;
-        blocking::end(syncing).await??;
+        blocking::end(syncing).await?.map_err(unsynced)?;
         Ok(staged)
     }
 
@@ -110,10 +110,15 @@ impl Sink {
 
     async fn settle_syncing(&mut self) -> Result<(), BlobError> {
         match self.syncing.take() {
-            Some(syncing) => Ok(blocking::end(syncing).await??),
+            Some(syncing) => blocking::end(syncing).await?.map_err(unsynced),
             None => Ok(()),
         }
     }
+}
+
+/// Whatever it was, it is not a matter of room any more: nobody knows which bytes the disk has.
+fn unsynced(error: io::Error) -> BlobError {
+    BlobError::Unavailable(format!("the disk did not keep what was written: {error}"))
 }
 
 fn write_all(mut file: &File, chunks: &[Bytes]) -> io::Result<()> {

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use http_body_util::BodyExt;
+use futures_util::stream::{self, StreamExt};
+use http_body_util::{BodyExt, StreamBody};
+use hyper::body::{Frame, Incoming};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector as TcpConnector;
@@ -17,6 +20,7 @@ use object_store::client::{
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 /// From the request to the head of its answer, the bytes of a part included.
 const ANSWER_MAX: Duration = Duration::from_secs(120);
+/// Between two pieces of an answer, and between two requests on a connection.
 const IDLE_MAX: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
@@ -60,9 +64,20 @@ impl HttpService for Service {
             let answer = tokio::time::timeout(ANSWER_MAX, self.0.request(request)).await;
             let answer = answer.map_err(|late| HttpError::new(HttpErrorKind::Timeout, late))?;
             let (head, body) = answer.map_err(failed)?.into_parts();
-            let body = body.map_err(|error| HttpError::new(HttpErrorKind::Interrupted, error));
-            Ok(HttpResponse::from_parts(head, HttpResponseBody::new(body)))
+            let frames = stream::unfold(Some(body), next_frame).fuse();
+            Ok(HttpResponse::from_parts(head, HttpResponseBody::new(StreamBody::new(frames))))
         })
+    }
+}
+
+/// The next frame of an answer, or an error and the end if it does not come.
+async fn next_frame(body: Option<Incoming>) -> Option<(Result<Frame<Bytes>, HttpError>, Option<Incoming>)> {
+    let mut body = body?;
+    match tokio::time::timeout(IDLE_MAX, body.frame()).await {
+        Err(late) => Some((Err(HttpError::new(HttpErrorKind::Timeout, late)), None)),
+        Ok(Some(Ok(frame))) => Some((Ok(frame), Some(body))),
+        Ok(Some(Err(error))) => Some((Err(HttpError::new(HttpErrorKind::Interrupted, error)), None)),
+        Ok(None) => None,
     }
 }
 

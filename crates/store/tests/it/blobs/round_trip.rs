@@ -123,6 +123,10 @@ async fn a_stream_may_be_handed_to_a_task(place: Place) {
         let mut reading = blobs.read(&key, 0..bytes.len() as u64).await.unwrap();
         let piece = reading.next().await.unwrap().unwrap();
         assert_eq!(piece, bytes[..piece.len()]);
+        // Some readers ask once more after the end.
+        let mut reading = blobs.read(&key, 0..3 * MIB as u64).await.unwrap();
+        while reading.next().await.is_some() {}
+        assert_eq!(reading.next().await, None);
     });
     task.await.unwrap();
 }
