@@ -1,7 +1,11 @@
 //! The binary as a user meets it: what it prints, what it exits with, on databases made by the real engine.
 
+mod artifacts;
 mod bench;
 mod client;
+#[allow(dead_code)] // the tests of the runner use all of it
+#[path = "../../../runner/tests/it/depot.rs"]
+mod depot;
 mod doctor;
 mod e2e;
 mod explain;
