@@ -1,11 +1,14 @@
 //! Files on their way: a bar each on a terminal, and everywhere a line for each that has arrived.
 
+use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use super::screen::{Screen, Style, fitted, one_line, width};
-use super::time::size;
+use super::time::{size, took};
 
 const DRAWN_PER_SECOND: u8 = 10;
 /// Between two looks at how far a file is.
@@ -14,9 +17,9 @@ const NAME_COLUMNS_MAX: usize = 32;
 /// Narrower terminals have no room for the bar itself.
 const BAR_COLUMNS_MIN: usize = 90;
 
-const WIDE: &str = "{spinner:.green} {msg}  {bar:24.green/dim}  {binary_bytes:>10} of {binary_total_bytes:<10}  {binary_bytes_per_sec:>12}  {eta:>4}";
-const NARROW: &str =
-    "{spinner:.green} {msg}  {binary_bytes:>10}  {percent:>3}%  {binary_bytes_per_sec:>12}  {eta:>4}";
+const WIDE: &str =
+    "{spinner:.green} {msg}  {bar:24.green/dim}  {there:>9} of {all:<9}  {rate:>10}  {left:>6}";
+const NARROW: &str = "{spinner:.green} {msg}  {there:>9}  {percent:>3}%  {rate:>10}  {left:>6}";
 
 pub struct Bars {
     all: MultiProgress,
@@ -50,10 +53,11 @@ impl Bars {
             Some(_) | None => WIDE,
         };
         let style = ProgressStyle::with_template(template).expect("the template is ours");
-        bar.set_style(style.progress_chars("━╸─").tick_chars("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏ "));
+        let began_at = Arc::new(AtomicU64::new(0));
+        bar.set_style(with_figures(style, &began_at).progress_chars("━╸─").tick_chars("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏ "));
         bar.set_message(self.padded(name));
         bar.enable_steady_tick(LOOK_EVERY);
-        Bar(bar)
+        Bar { bar, began_at }
     }
 
     /// A file has arrived.
@@ -94,22 +98,56 @@ impl Bars {
     }
 }
 
-pub struct Bar(ProgressBar);
+pub struct Bar {
+    bar: ProgressBar,
+    /// What was there before counts for nothing in the rate.
+    began_at: Arc<AtomicU64>,
+}
 
 impl Bar {
     pub fn at(&self, position: u64) {
-        self.0.set_position(position);
+        self.bar.set_position(position);
     }
 
-    /// Where the work begins counts for nothing in its rate.
     pub fn resume_at(&self, position: u64) {
-        self.0.set_position(position);
-        self.0.reset_eta();
+        self.began_at.store(position, Ordering::Relaxed);
+        self.bar.reset_elapsed();
+        self.bar.set_position(position);
     }
 }
 
 impl Drop for Bar {
     fn drop(&mut self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
+}
+
+/// Sizes and times as everywhere else in the program.
+fn with_figures(style: ProgressStyle, began_at: &Arc<AtomicU64>) -> ProgressStyle {
+    let (for_rate, for_left) = (began_at.clone(), began_at.clone());
+    style
+        .with_key("there", |state: &ProgressState, text: &mut dyn Write| {
+            let _ = text.write_str(&size(state.pos()));
+        })
+        .with_key("all", |state: &ProgressState, text: &mut dyn Write| {
+            let _ = text.write_str(&state.len().filter(|length| *length > 0).map(size).unwrap_or_default());
+        })
+        .with_key("rate", move |state: &ProgressState, text: &mut dyn Write| {
+            let rate = rate(state, for_rate.load(Ordering::Relaxed));
+            let _ = text.write_str(&rate.map(|rate| format!("{}/s", size(rate as u64))).unwrap_or_default());
+        })
+        .with_key("left", move |state: &ProgressState, text: &mut dyn Write| {
+            let missing = state.len().unwrap_or(0).saturating_sub(state.pos()) as f64;
+            let rate =
+                rate(state, for_left.load(Ordering::Relaxed)).filter(|rate| *rate > 0.0 && missing > 0.0);
+            let left = rate.and_then(|rate| Duration::try_from_secs_f64((missing / rate).ceil()).ok());
+            let _ = text.write_str(&left.map(took).unwrap_or_default());
+        })
+}
+
+/// Bytes in a second, once there is something to tell it from.
+fn rate(state: &ProgressState, began_at: u64) -> Option<f64> {
+    const FIRST: Duration = Duration::from_millis(200);
+    let elapsed = state.elapsed();
+    (elapsed >= FIRST).then(|| state.pos().saturating_sub(began_at) as f64 / elapsed.as_secs_f64())
 }

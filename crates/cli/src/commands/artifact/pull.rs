@@ -52,7 +52,9 @@ pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
         let bars = Bars::new(wanted.iter().map(|(path, _)| path.as_str()), json);
         let pulling =
             wanted.into_iter().map(|(path, wanted)| pull(&server, path, wanted, &args.output, &bars));
-        let files: Vec<Pulled> = stream::iter(pulling).buffered(FILES_AT_A_TIME).try_collect().await?;
+        let pulled = stream::iter(pulling).buffer_unordered(FILES_AT_A_TIME);
+        let mut files: Vec<Pulled> = pulled.try_collect().await?;
+        files.sort_by(|one, other| one.path.cmp(&other.path));
         if json {
             output::json(&json!({ "files": files }))?;
         } else {

@@ -70,7 +70,9 @@ pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
         let bars = Bars::new(items.iter().map(|item| item.path.as_str()), json);
         let connected = AtomicBool::new(false);
         let pushing = items.into_iter().map(|item| push(&server, item, &bars, &connected));
-        let files: Vec<Pushed> = stream::iter(pushing).buffered(FILES_AT_A_TIME).try_collect().await?;
+        let pushed = stream::iter(pushing).buffer_unordered(FILES_AT_A_TIME);
+        let mut files: Vec<Pushed> = pushed.try_collect().await?;
+        files.sort_by(|one, other| one.path.cmp(&other.path));
         let version = match (&args.package, &args.version) {
             (Some(package), Some(version)) => {
                 Some(make_version(&server, package, version, &files, args.publish).await?)
