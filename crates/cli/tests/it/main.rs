@@ -3,8 +3,7 @@
 mod artifacts;
 mod bench;
 mod client;
-#[allow(dead_code)] // the tests of the runner use all of it
-#[path = "../../../runner/tests/it/depot.rs"]
+#[path = "../../../runner/tests/it/depot/mod.rs"]
 mod depot;
 mod doctor;
 mod e2e;
