@@ -4,6 +4,7 @@
 
 mod api;
 mod bench;
+mod cache;
 mod commands;
 mod database;
 mod details;
@@ -62,6 +63,11 @@ enum Command {
     /// Subscribe to events of the tenant
     #[command(subcommand)]
     Webhook(commands::webhook::Webhook),
+    /// Push, pull, list, publish and withdraw what jobs and people make
+    #[command(subcommand)]
+    Artifact(commands::artifact::Artifact),
+    /// Delete the bytes that nothing refers to any more
+    Gc(commands::gc::Args),
     /// Show the state machines
     Machines(commands::machines::Args),
     /// Every transition of a run, job, attempt, execution, delivery or tenant: when, who, from, to, why
@@ -97,6 +103,8 @@ fn main() -> ExitCode {
         Command::Tenant(tenant) => commands::tenant::run(&tenant, cli.json),
         Command::Outbox(outbox) => commands::outbox::run(&outbox, cli.json),
         Command::Webhook(webhook) => commands::webhook::run(&webhook, cli.json),
+        Command::Artifact(artifact) => commands::artifact::run(&artifact, cli.json),
+        Command::Gc(args) => commands::gc::run(&args, cli.json),
         Command::Machines(args) => commands::machines::run(&args, cli.json),
         Command::Explain(args) => commands::explain::run(&args, cli.json),
         Command::Doctor(args) => commands::doctor::run(&args, cli.json),

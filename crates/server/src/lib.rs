@@ -13,6 +13,7 @@ pub mod dispatch;
 pub mod doctor;
 pub mod engine;
 pub mod explain;
+pub mod junit;
 pub mod machines_json;
 pub mod metrics;
 pub mod mint;

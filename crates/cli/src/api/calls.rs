@@ -118,7 +118,7 @@ impl Server {
     }
 
     /// Every page of a list; `path` ends where the next parameter of its query begins.
-    async fn all<T: DeserializeOwned>(&self, path: &str) -> Result<Vec<T>, ApiError> {
+    pub(super) async fn all<T: DeserializeOwned>(&self, path: &str) -> Result<Vec<T>, ApiError> {
         let mut items = Vec::new();
         let mut after = String::new();
         for _ in 0..PAGES_MAX {

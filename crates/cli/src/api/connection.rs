@@ -16,7 +16,7 @@ use crate::output::{Exit, Problem, usage};
 const SERVER_USUAL: &str = "http://127.0.0.1:7171";
 
 /// Longer than the server itself gives a request.
-const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
+pub(super) const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// What an id or a name may hold in a path without being escaped.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
@@ -69,8 +69,8 @@ impl Connection {
 /// A server, and the tenant that is asked about.
 #[derive(Clone)]
 pub struct Server {
-    client: Client,
-    url: String,
+    pub(super) client: Client,
+    pub url: String,
     pub tenant: String,
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use runner::client::{Lost, Reply};
+use runner::transfer::UploadError;
 
 use crate::output::Exit;
 
@@ -26,6 +27,22 @@ impl ApiError {
             code: None,
             passing: true,
             message: format!("no answer: {cause}; is the server running at {url}?"),
+        }
+    }
+
+    /// A file could not be brought to the server.
+    pub fn upload(url: &str, error: &UploadError) -> ApiError {
+        let failed = |exit: Exit| ApiError { exit, code: None, passing: false, message: error.to_string() };
+        match error {
+            UploadError::Changed | UploadError::Stale(_) => failed(Exit::Failed),
+            UploadError::Unreachable { problem, .. } => {
+                ApiError::unreachable(url, &Lost { problem: problem.clone() })
+            }
+            UploadError::Refused { status, code, problem } => ApiError {
+                code: Some(code.clone()),
+                message: format!("{problem}{}", next_step(*status)),
+                ..failed(exit_of(*status))
+            },
         }
     }
 

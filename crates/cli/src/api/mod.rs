@@ -3,6 +3,7 @@
 //!
 //! Never: prints anything; repeats a request that changes something.
 
+mod artifacts;
 mod calls;
 mod connection;
 mod error;

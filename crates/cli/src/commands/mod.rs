@@ -1,9 +1,11 @@
 //! One file per command: its flags and what it prints.
 
+pub mod artifact;
 pub mod cancel;
 pub mod completions;
 pub mod doctor;
 pub mod explain;
+pub mod gc;
 pub mod logs;
 pub mod machines;
 pub mod outbox;

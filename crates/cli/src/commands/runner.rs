@@ -11,6 +11,7 @@ use runner::client::{Client, Token};
 use runner::keeper::{Choice, Limits};
 use runner::session::{End, Outcome};
 
+use crate::cache;
 use crate::output::{Exit, Problem, usage};
 use crate::talk::Talk;
 
@@ -154,10 +155,8 @@ fn settings(args: Args) -> Result<Settings> {
 
 /// Not below the current folder: programs in a job would find the project around it.
 fn default_work_dir() -> Result<PathBuf> {
-    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
-    let cache = cache.or_else(home).ok_or_else(|| anyhow!("give --work-dir: there is no home directory"))?;
-    Ok(cache.join("deltaci").join("work"))
+    let cache = cache::folder().ok_or_else(|| anyhow!("give --work-dir: there is no home directory"))?;
+    Ok(cache.join("work"))
 }
 
 /// `512MiB`, `2GiB`, `1000000`.

@@ -2,6 +2,7 @@
 //!
 //! Never: a control character of somebody else's text on the terminal; colour or a cut line in a file or pipe.
 
+pub mod bars;
 pub mod clean;
 pub mod job;
 pub mod log;

@@ -14,16 +14,14 @@ impl Look {
     /// Of a state of any machine; one that a newer server made up looks plain.
     pub fn of(state: &str) -> Look {
         let (sign, style) = match state {
-            "SUCCESS" | "SUCCEEDED" | "COMPLETED" | "COMMITTED" | "DONE" | "ready" | "active" => {
-                ("✓", Style::Green)
-            }
-            "FAILED" | "TIMEOUT" | "TIMED_OUT" | "PLAN_FAILED" | "STALE" | "EXPIRED" | "ABORTED" => {
-                ("✗", Style::Red)
-            }
+            "SUCCESS" | "SUCCEEDED" | "COMPLETED" | "COMMITTED" | "DONE" | "ready" | "active"
+            | "published" | "committed" | "done" => ("✓", Style::Green),
+            "FAILED" | "TIMEOUT" | "TIMED_OUT" | "PLAN_FAILED" | "STALE" | "EXPIRED" | "ABORTED"
+            | "aborted" | "failed" => ("✗", Style::Red),
             "RUNNING" | "STARTING" | "LEASED" | "UPLOADING" | "PLANNING" | "IN_PROGRESS" | "GRANTED"
-            | "ACTIVE" | "CANCEL_REQUESTED" => ("●", Style::Yellow),
-            "CANCELED" | "REVOKED" | "revoked" => ("⊘", Style::Dim),
-            "CREATED" | "QUEUED" | "PENDING" => ("○", Style::Dim),
+            | "ACTIVE" | "CANCEL_REQUESTED" | "running" => ("●", Style::Yellow),
+            "CANCELED" | "REVOKED" | "revoked" | "tombstoned" => ("⊘", Style::Dim),
+            "CREATED" | "QUEUED" | "PENDING" | "draft" => ("○", Style::Dim),
             _ => ("·", Style::Plain),
         };
         Look { sign, words: one_line(&state.to_lowercase().replace('_', " ")), style }

@@ -33,14 +33,16 @@ pub fn ago(then: Time, now: Time) -> String {
     }
 }
 
-/// `512 B`, `12 KiB`, `3.4 MiB`.
+/// `512 B`, `12 KiB`, `3.4 MiB`, `1.5 GiB`.
 pub fn size(bytes: u64) -> String {
     const KIB: u64 = 1024;
     const MIB: u64 = 1024 * KIB;
+    const GIB: u64 = 1024 * MIB;
     match bytes {
         0..KIB => format!("{bytes} B"),
         KIB..MIB => format!("{} KiB", bytes / KIB),
-        MIB.. => format!("{}.{} MiB", bytes / MIB, bytes % MIB * 10 / MIB),
+        MIB..GIB => format!("{}.{} MiB", bytes / MIB, bytes % MIB * 10 / MIB),
+        GIB.. => format!("{}.{} GiB", bytes / GIB, bytes % GIB * 10 / GIB),
     }
 }
 
@@ -84,7 +86,13 @@ mod tests {
         {
             assert_eq!(ago(at(1_000_000), at(1_000_000 + seconds)), expected);
         }
-        for (bytes, expected) in [(0, "0 B"), (1_023, "1023 B"), (12_300, "12 KiB"), (3_600_000, "3.4 MiB")] {
+        for (bytes, expected) in [
+            (0, "0 B"),
+            (1_023, "1023 B"),
+            (12_300, "12 KiB"),
+            (3_600_000, "3.4 MiB"),
+            (1_700_000_000, "1.5 GiB"),
+        ] {
             assert_eq!(size(bytes), expected);
         }
         for (number, expected) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {

@@ -1,7 +1,10 @@
 //! The binary as a user meets it: what it prints, what it exits with, on databases made by the real engine.
 
+mod artifacts;
 mod bench;
 mod client;
+#[path = "../../../runner/tests/it/depot/mod.rs"]
+mod depot;
 mod doctor;
 mod e2e;
 mod explain;

@@ -235,7 +235,8 @@ struct Spoken<'a> {
 }
 
 impl Journal for Spoken<'_> {
-    fn retrying(&self, problem: &str) {
+    fn goes_on(&self, problem: &str, _answered: bool) -> bool {
         tracing::warn!(path = self.path, problem, "an artifact did not arrive; trying again");
+        true
     }
 }

@@ -14,5 +14,6 @@ mod token;
 
 pub use body::{Body, Taken};
 pub use http::{Client, Header, Lost, Reply, Stream, json};
+pub use hyper::body::Bytes;
 pub use read::{LeaseAnswer, answer, lease_answer, seconds};
 pub use token::Token;

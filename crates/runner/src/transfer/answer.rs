@@ -10,6 +10,8 @@ use crate::client::{Lost, Reply};
 /// Why a step of an upload did not work.
 #[derive(Debug)]
 pub enum Trouble {
+    /// No answer came; the same again may work in a moment.
+    Lost(String),
     /// The same again may work in a moment.
     Passing(String),
     /// The session is over without a blob: a new one may work.
@@ -18,7 +20,7 @@ pub enum Trouble {
 }
 
 pub fn read(reply: Result<Reply, Lost>) -> Result<UploadView, Trouble> {
-    let reply = reply.map_err(|lost| Trouble::Passing(lost.problem))?;
+    let reply = reply.map_err(|lost| Trouble::Lost(lost.problem))?;
     match reply.status {
         200 | 201 => decode(&reply.body)
             .map_err(|problem| Trouble::Passing(format!("an answer that cannot be read: {problem}"))),

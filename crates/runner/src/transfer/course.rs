@@ -52,7 +52,7 @@ impl<'a> Course<'a> {
                     return Err(Trouble::Final(UploadError::Refused { status, code, problem }));
                 }
             }
-            Err(Trouble::Passing(_) | Trouble::Final(_)) => {}
+            Err(Trouble::Lost(_) | Trouble::Passing(_) | Trouble::Final(_)) => {}
         }
         done
     }

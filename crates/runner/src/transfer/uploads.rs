@@ -69,8 +69,10 @@ pub trait Journal: Send + Sync {
     /// Bytes are on their way, from this offset on.
     fn sending(&self, _offset: u64, _taken: Taken) {}
 
-    /// It did not work, and is tried again.
-    fn retrying(&self, _problem: &str) {}
+    /// It did not work. `answered`: the server has said something since this upload began. Whether to try again.
+    fn goes_on(&self, _problem: &str, _answered: bool) -> bool {
+        true
+    }
 }
 
 impl Journal for () {}
@@ -91,6 +93,7 @@ impl Uploads {
     /// Returns when the server has the file for good, or never will.
     pub async fn put(&self, source: &Source, journal: &dyn Journal) -> Result<Uploaded, UploadError> {
         let mut backoff = Backoff::default();
+        let mut answered = false;
         let mut course = Course::new(self, source, journal);
         loop {
             let arrived_before = course.arrived();
@@ -105,13 +108,17 @@ impl Uploads {
                 Ok(uploaded) => return Ok(uploaded),
                 Err(_) if source.has_changed() => return Err(UploadError::Changed),
                 Err(Trouble::Final(error)) => return Err(error),
-                Err(Trouble::Passing(problem) | Trouble::Ended(problem)) => problem,
+                Err(Trouble::Lost(problem)) => problem,
+                Err(Trouble::Passing(problem) | Trouble::Ended(problem)) => {
+                    answered = true;
+                    problem
+                }
             };
+            answered |= course.arrived() > 0;
             let wait = backoff.next(WAIT_MAX, mint::jitter());
-            if backoff.failures() >= FAILURES_MAX {
+            if backoff.failures() >= FAILURES_MAX || !journal.goes_on(&problem, answered) {
                 return Err(UploadError::Unreachable { tries: backoff.failures(), problem });
             }
-            journal.retrying(&problem);
             tokio::time::sleep(wait).await;
         }
     }
