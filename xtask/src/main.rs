@@ -28,7 +28,7 @@ Usage: cargo xtask <COMMAND>
 
 Commands:
   check               Formatting, clippy, tidy, golden files: what must pass before a commit
-  test [-- ARGS…]     All tests, with a private PostgreSQL and what the runner's tests need, installed by apt if it is
+  test [-- ARGS…]     All tests, with a private PostgreSQL and what the tests need, installed by apt if it is
                       missing and we are root; ARGS go to `cargo test`
                       (`-- -p store` tests one crate, `-- -- --nocapture` speaks to the test binary);
                       without ARGS, the API is fuzzed afterwards

@@ -1,4 +1,4 @@
-//! The programs that the runner's tests run jobs with, installed where they are missing and that is ours to do.
+//! The programs that tests run jobs with or talk to, installed where they are missing and that is ours to do.
 
 use std::path::Path;
 
@@ -14,13 +14,14 @@ struct Part {
     purpose: &'static str,
 }
 
-const PARTS: [Part; 6] = [
+const PARTS: [Part; 7] = [
     Part { program: "bwrap", package: "bubblewrap", purpose: "sandboxes" },
     Part { program: "podman", package: "podman", purpose: "containers" },
     Part { program: "runc", package: "runc", purpose: "containers" },
     Part { program: "busybox", package: "busybox-static", purpose: "the image of the containers" },
     Part { program: "git", package: "git", purpose: "checkouts" },
     Part { program: "ip", package: "iproute2", purpose: "cut networks" },
+    Part { program: "nats-server", package: "nats-server", purpose: "events over NATS" },
 ];
 
 /// Where programs are beside PATH, which lacks `sbin` for many users.
@@ -34,7 +35,7 @@ pub fn provide() -> Result<()> {
     }
     let packages: Vec<&str> = missing.iter().map(|part| part.package).collect();
     if apt::may_install(is_root()?) {
-        eprintln!("installing what the runner's tests need: {}", packages.join(", "));
+        eprintln!("installing what the tests need: {}", packages.join(", "));
         apt::install(&packages)?;
     }
     match self::missing().as_slice() {
@@ -57,7 +58,7 @@ fn what_to_install(left: &[&Part]) -> String {
     let list: Vec<_> = left.iter().map(|part| format!("{} (for {})", part.program, part.purpose)).collect();
     let packages: Vec<_> = left.iter().map(|part| part.package).collect();
     format!(
-        "the runner's tests need programs that are not here: {}. Install them (on Debian and Ubuntu: `apt-get install {}`)",
+        "the tests need programs that are not here: {}. Install them (on Debian and Ubuntu: `apt-get install {}`)",
         list.join(", "),
         packages.join(" ")
     )

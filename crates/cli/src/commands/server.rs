@@ -66,6 +66,12 @@ struct Timings {
     /// How long a job may take that names no timeout of its own
     #[arg(long, env = "DELTACI_JOB_TIMEOUT", default_value = "60m", value_parser = duration)]
     job_timeout: Duration,
+    /// How long a delivery may stay without a result before it is tried again
+    #[arg(long, env = "DELTACI_DELIVERY_CLAIM_TTL", default_value = "60s", value_parser = duration)]
+    delivery_claim_ttl: Duration,
+    /// The pause after a delivery's first failure; it doubles up to five minutes
+    #[arg(long, env = "DELTACI_DELIVERY_BACKOFF", default_value = "1s", value_parser = duration)]
+    delivery_backoff: Duration,
 }
 
 impl Timings {
@@ -78,6 +84,8 @@ impl Timings {
             plan_timeout: self.plan_timeout,
             run_timeout: self.run_timeout,
             job_timeout: self.job_timeout,
+            delivery_claim_ttl: self.delivery_claim_ttl,
+            delivery_backoff_first: self.delivery_backoff,
             ..Policy::default()
         }
     }

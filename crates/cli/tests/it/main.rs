@@ -10,6 +10,7 @@ mod e2e;
 mod explain;
 mod harness;
 mod machines;
+mod outbox;
 mod runner;
 mod serving;
 

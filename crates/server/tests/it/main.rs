@@ -17,6 +17,7 @@ mod world;
 mod batches;
 mod cancels;
 mod commits;
+mod delivering;
 mod engine;
 mod faults;
 mod fm_001;

@@ -105,6 +105,12 @@ impl<S: Store> Site<S> {
         self.send("POST", path, &headers, body.to_string().into()).await
     }
 
+    pub async fn put(&self, token: &str, path: &str, body: Value) -> Reply {
+        let headers =
+            [(AUTHORIZATION.as_str(), &*bearer(token)), (CONTENT_TYPE.as_str(), "application/json")];
+        self.send("PUT", path, &headers, body.to_string().into()).await
+    }
+
     /// A tenant with a token of its own.
     pub async fn tenant(&self, name: &str) -> Tenant {
         self.post(ADMIN, "/v1/tenants", json!({"name": name, "desired_config": {}})).await.expect(201);
