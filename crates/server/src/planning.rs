@@ -35,7 +35,15 @@ async fn next(hints: &mut broadcast::Receiver<Hint>) -> Option<Heard> {
     loop {
         match hints.recv().await {
             Ok(Hint::Plan(run)) => return Some(Heard::Plan(run)),
-            Ok(Hint::Ready(_) | Hint::Sweep(_) | Hint::Release(_) | Hint::Deliver | Hint::Logged(_)) => {}
+            Ok(
+                Hint::Ready(_)
+                | Hint::Sweep(_)
+                | Hint::Release(_)
+                | Hint::Deliver
+                | Hint::Logged(_)
+                | Hint::Reap
+                | Hint::Collect,
+            ) => {}
             Err(RecvError::Lagged(_)) => return Some(Heard::Missed),
             Err(RecvError::Closed) => return None,
         }

@@ -1,14 +1,16 @@
 //! `deltaci server`: API and orchestrator in one process, until SIGTERM or SIGINT.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use decisions::Policy;
+use server::artifacts::Judge;
 use server::serve::{Server, Settings};
+use store::blobs::Blobs;
 use store::{Postgres, Sqlite, Store};
 use tokio::signal::unix::{SignalKind, signal};
 use wire::TokenSecret;
@@ -17,6 +19,9 @@ use crate::database::{Database, FILE, is_postgres};
 use crate::files::allow_many;
 use crate::output::Exit;
 use crate::talk::Talk;
+
+/// Within the data directory.
+const BLOBS: &str = "blobs";
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -28,10 +33,40 @@ pub struct Args {
     /// A token that opens everything; without it one is minted and shown at the first start
     #[arg(long, env = "DELTACI_ADMIN_TOKEN", hide_env_values = true)]
     admin_token: Option<String>,
+    /// Where artifacts are kept: a folder, or s3://bucket/prefix with the usual AWS_ variables; without it, in the data
+    /// directory
+    #[arg(long, env = "DELTACI_BLOBS")]
+    blobs: Option<String>,
+    #[command(flatten)]
+    publishing: Publishing,
     #[command(flatten)]
     timings: Timings,
     #[command(flatten)]
     talk: Talk,
+}
+
+/// What a version must pass before it is published; without either, everything is.
+#[derive(clap::Args)]
+#[group(multiple = false)]
+struct Publishing {
+    /// A Rego file whose rule data.deltaci.publish decides
+    #[arg(long, env = "DELTACI_POLICY", value_name = "FILE")]
+    policy: Option<PathBuf>,
+    /// An endpoint that decides, as OPA answers: {"input":…} in, {"result":…} out
+    #[arg(long, env = "DELTACI_POLICY_URL", value_name = "URL", hide_env_values = true)]
+    policy_url: Option<String>,
+}
+
+impl Publishing {
+    fn judge(&self) -> Result<Judge> {
+        match (&self.policy, &self.policy_url) {
+            (Some(path), _) => {
+                Judge::from_file(path).with_context(|| format!("cannot use the policy {}", path.display()))
+            }
+            (None, Some(address)) => Judge::from_address(address).context("cannot use --policy-url"),
+            (None, None) => Ok(Judge::Absent),
+        }
+    }
 }
 
 /// Durations such as `300ms`, `120s`, `60m` or `6h`.
@@ -58,6 +93,12 @@ struct Timings {
     /// How long a job may take that names no timeout of its own
     #[arg(long, env = "DELTACI_JOB_TIMEOUT", default_value = "60m", value_parser = duration)]
     job_timeout: Duration,
+    /// How long an upload may take until it is committed
+    #[arg(long, env = "DELTACI_UPLOAD_TTL", default_value = "24h", value_parser = duration)]
+    upload_ttl: Duration,
+    /// How long bytes stay that somebody was told of and nothing refers to
+    #[arg(long, env = "DELTACI_BLOB_GRACE", default_value = "1h", value_parser = duration)]
+    blob_grace: Duration,
 }
 
 impl Timings {
@@ -70,6 +111,8 @@ impl Timings {
             plan_timeout: self.plan_timeout,
             run_timeout: self.run_timeout,
             job_timeout: self.job_timeout,
+            upload_ttl: self.upload_ttl,
+            blob_grace: self.blob_grace,
             ..Policy::default()
         }
     }
@@ -105,6 +148,14 @@ fn sqlite(path: &Path) -> Result<Sqlite> {
     Ok(Sqlite::open(path)?)
 }
 
+async fn blobs(args: &Args) -> Result<Blobs> {
+    let address = match &args.blobs {
+        Some(address) => address.clone(),
+        None => args.database.data.join(BLOBS).to_str().context("the data directory is no text")?.to_owned(),
+    };
+    Blobs::open(&address).await.with_context(|| format!("cannot keep artifacts in {address}"))
+}
+
 async fn serve<S: Store>(store: Arc<S>, args: &Args, database: &str) -> Result<ExitCode> {
     // Heard from the start, so that a signal during it is not lost.
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
@@ -112,6 +163,8 @@ async fn serve<S: Store>(store: Arc<S>, args: &Args, database: &str) -> Result<E
         listen: args.listen,
         policy: args.timings.policy(),
         admin_token: args.admin_token.clone().map(TokenSecret::from),
+        blobs: blobs(args).await?,
+        judge: args.publishing.judge()?,
     };
     let server = Server::start(store, settings).await?;
     if let Some(token) = &server.minted {

@@ -214,7 +214,9 @@ async fn logged(hints: &mut broadcast::Receiver<Hint>, job: JobId) {
                 | Hint::Plan(_)
                 | Hint::Sweep(_)
                 | Hint::Release(_)
-                | Hint::Deliver,
+                | Hint::Deliver
+                | Hint::Reap
+                | Hint::Collect,
             ) => {}
             Err(RecvError::Lagged(_)) => return,
             Err(RecvError::Closed) => std::future::pending().await,
