@@ -1,15 +1,17 @@
 //! `deltaci server`: API and orchestrator in one process, until SIGTERM or SIGINT.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use decisions::Policy;
+use server::artifacts::Judge;
 use server::outbox::Rules;
 use server::serve::{Server, Settings};
+use store::blobs::Blobs;
 use store::{Postgres, Sqlite, Store};
 use tokio::signal::unix::{SignalKind, signal};
 use wire::TokenSecret;
@@ -18,6 +20,9 @@ use crate::database::{Database, FILE, is_postgres};
 use crate::files::allow_many;
 use crate::output::Exit;
 use crate::talk::Talk;
+
+/// Within the data directory.
+const BLOBS: &str = "blobs";
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -36,10 +41,40 @@ pub struct Args {
     #[arg(long, env = "DELTACI_ALLOW_PRIVATE_WEBHOOKS", value_parser = clap::builder::BoolishValueParser::new(),
         default_value = "false", default_missing_value = "true", num_args = 0..=1, require_equals = true)]
     allow_private_webhooks: bool,
+    /// Where artifacts are kept: a folder, or s3://bucket/prefix with the usual AWS_ variables; without it, in the data
+    /// directory
+    #[arg(long, env = "DELTACI_BLOBS")]
+    blobs: Option<String>,
+    #[command(flatten)]
+    publishing: Publishing,
     #[command(flatten)]
     timings: Timings,
     #[command(flatten)]
     talk: Talk,
+}
+
+/// What a version must pass before it is published; without either, everything is.
+#[derive(clap::Args)]
+#[group(multiple = false)]
+struct Publishing {
+    /// A Rego file whose rule data.deltaci.publish decides
+    #[arg(long, env = "DELTACI_POLICY", value_name = "FILE")]
+    policy: Option<PathBuf>,
+    /// An endpoint that decides, as OPA answers: {"input":…} in, {"result":…} out
+    #[arg(long, env = "DELTACI_POLICY_URL", value_name = "URL", hide_env_values = true)]
+    policy_url: Option<String>,
+}
+
+impl Publishing {
+    fn judge(&self) -> Result<Judge> {
+        match (&self.policy, &self.policy_url) {
+            (Some(path), _) => {
+                Judge::from_file(path).with_context(|| format!("cannot use the policy {}", path.display()))
+            }
+            (None, Some(address)) => Judge::from_address(address).context("cannot use --policy-url"),
+            (None, None) => Ok(Judge::Absent),
+        }
+    }
 }
 
 /// Durations such as `300ms`, `120s`, `60m` or `6h`.
@@ -72,6 +107,18 @@ struct Timings {
     /// The pause after a delivery's first failure; it doubles up to five minutes
     #[arg(long, env = "DELTACI_DELIVERY_BACKOFF", default_value = "1s", value_parser = duration)]
     delivery_backoff: Duration,
+    /// How long an upload may take until it is committed
+    #[arg(long, env = "DELTACI_UPLOAD_TTL", default_value = "24h", value_parser = duration)]
+    upload_ttl: Duration,
+    /// How long bytes stay that somebody was told of and nothing refers to
+    #[arg(long, env = "DELTACI_BLOB_GRACE", default_value = "1h", value_parser = duration)]
+    blob_grace: Duration,
+    /// How often bytes that nothing refers to are collected
+    #[arg(long, env = "DELTACI_GC_INTERVAL", default_value = "1h", value_parser = duration)]
+    gc_interval: Duration,
+    /// How long a collection may stand still before another server goes on with it
+    #[arg(long, env = "DELTACI_GC_HOLD", default_value = "60s", value_parser = duration)]
+    gc_hold: Duration,
 }
 
 impl Timings {
@@ -86,6 +133,9 @@ impl Timings {
             job_timeout: self.job_timeout,
             delivery_claim_ttl: self.delivery_claim_ttl,
             delivery_backoff_first: self.delivery_backoff,
+            upload_ttl: self.upload_ttl,
+            blob_grace: self.blob_grace,
+            collection_hold: self.gc_hold,
             ..Policy::default()
         }
     }
@@ -121,6 +171,14 @@ fn sqlite(path: &Path) -> Result<Sqlite> {
     Ok(Sqlite::open(path)?)
 }
 
+async fn blobs(args: &Args) -> Result<Blobs> {
+    let address = match &args.blobs {
+        Some(address) => address.clone(),
+        None => args.database.data.join(BLOBS).to_str().context("the data directory is no text")?.to_owned(),
+    };
+    Blobs::open(&address).await.with_context(|| format!("cannot keep artifacts in {address}"))
+}
+
 async fn serve<S: Store>(store: Arc<S>, args: &Args, database: &str) -> Result<ExitCode> {
     // Heard from the start, so that a signal during it is not lost.
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
@@ -129,6 +187,9 @@ async fn serve<S: Store>(store: Arc<S>, args: &Args, database: &str) -> Result<E
         policy: args.timings.policy(),
         admin_token: args.admin_token.clone().map(TokenSecret::from),
         outbox: Rules { nats: args.nats.clone(), allow_private: args.allow_private_webhooks },
+        blobs: blobs(args).await?,
+        judge: args.publishing.judge()?,
+        collect_every: args.timings.gc_interval,
     };
     let server = Server::start(store, settings).await?;
     if let Some(token) = &server.minted {

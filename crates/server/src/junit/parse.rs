@@ -39,7 +39,7 @@ pub fn parse(bytes: &[u8]) -> Result<TestReport, BadReport> {
             Event::Text(piece) if counts.listens() => counts.heard(&lossy(&piece)),
             Event::CData(piece) if counts.listens() => counts.heard(&lossy(&piece)),
             Event::GeneralRef(name) if counts.listens() => {
-                let entity = [b"&", name.as_ref(), b";"].concat();
+                let entity = [b"&".as_slice(), name.as_ref(), b";"].concat();
                 counts.heard(&text(&entity, NAME_LETTERS_MAX));
             }
             Event::DocType(_) => return Err(BadReport::DocumentType),

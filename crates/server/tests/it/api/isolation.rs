@@ -4,6 +4,7 @@ use hyper::body::Bytes;
 use serde_json::{Value, json};
 use store::Store;
 
+use crate::api::artifacts::digest_of;
 use crate::api::site::{ADMIN, Reply, Site, Tenant, bearer, on_each_store};
 
 on_each_store!(
@@ -21,6 +22,8 @@ struct First {
     token: String,
     execution: String,
     lease: String,
+    upload: String,
+    digest: String,
     telling: Vec<String>,
 }
 
@@ -40,13 +43,24 @@ async fn first<S: Store>(site: &Site<S>) -> First {
     let execution = text(&shown["attempts"][0]["executions"][0]["exec_id"]);
     let asked = json!({"url": "https://acme.example/acme", "events": ["run.finished"],
         "secret": "acme-secret-of-some-length"});
-    site.put(&tenant.tenant, &format!("{}/webhooks/acme-hook", tenant.path), asked).await.expect(200);
+    site.put(&tenant.tenant, &format!("{}/webhooks/acme-package", tenant.path), asked).await.expect(200);
     let tokens = site.get(&tenant.tenant, &format!("{}/tokens", tenant.path)).await.expect(200);
     let token = text(&tokens["items"][0]["id"]);
     let id = text(&site.get(&tenant.tenant, &tenant.path).await.expect(200)["id"]);
     let run = text(&run["id"]);
-    let telling = [&run, &job, &token, &execution, &lease, &id].map(String::clone).to_vec();
-    First { tenant, run, job, token, execution, lease, telling }
+    let announced = json!({"digest": format!("sha256:{}", "a".repeat(64)), "length": 4});
+    let uploads = format!("{}/uploads", tenant.path);
+    let upload = text(&site.post(&tenant.tenant, &uploads, announced).await.expect(201)["id"]);
+    let digest = digest_of(b"acme-bytes");
+    site.put(&tenant.tenant, &format!("{}/blobs/{digest}", tenant.path), &[], b"acme-bytes")
+        .await
+        .expect(201);
+    let draft = json!({"version": "1", "entries": [{"path": "acme-path", "digest": digest}]});
+    let versions = format!("{}/packages/acme-package/versions", tenant.path);
+    let version = text(&site.post(&tenant.tenant, &versions, draft).await.expect(201)["id"]);
+    let telling = [&run, &job, &token, &execution, &lease, &id, &upload, &version, &digest];
+    let telling = telling.map(String::clone).to_vec();
+    First { tenant, run, job, token, execution, lease, upload, digest, telling }
 }
 
 impl First {
@@ -60,9 +74,17 @@ impl First {
     }
 
     fn path(&self, template: &str) -> String {
-        let id = [("/runs/", &self.run), ("/jobs/", &self.job), ("/tokens/", &self.token)];
+        let id = [
+            ("/runs/", &self.run),
+            ("/jobs/", &self.job),
+            ("/tokens/", &self.token),
+            ("/uploads/", &self.upload),
+        ];
         let id = id.iter().find(|(part, _)| template.contains(part)).map_or("", |(_, id)| id);
-        template.replace("{tenant}", &self.tenant.name).replace("{id}", id).replace("{name}", "acme-hook")
+        let path = template.replace("{tenant}", &self.tenant.name).replace("{id}", id);
+        let path = path.replace("{digest}", &self.digest).replace("{name}", "acme-package");
+        let path = path.replace("{version}", "1").replace("{path}", "acme-path");
+        path.replace("{upload}", &self.upload).replace("{number}", "1")
     }
 }
 
@@ -95,7 +117,16 @@ async fn every_route_of_the_document_tells_a_stranger_nothing<S: Store>(site: Si
 async fn what_a_stranger_may_list_and_look_up_holds_nothing_of_others<S: Store>(site: Site<S>) {
     let acme = first(&site).await;
     let beta = site.tenant("beta").await;
-    for list in ["", "/runs", "/tokens", "/runners", "/events", "/webhooks"] {
+    for list in [
+        "",
+        "/runs",
+        "/tokens",
+        "/runners",
+        "/events",
+        "/webhooks",
+        "/packages",
+        "/packages/acme-package/versions",
+    ] {
         let reply = site.get(&beta.tenant, &format!("/v1/tenants/beta{list}")).await;
         reply.expect(200);
         acme.is_not_in(&reply, list);
@@ -105,6 +136,14 @@ async fn what_a_stranger_may_list_and_look_up_holds_nothing_of_others<S: Store>(
         let path = format!("/v1/tenants/beta/{page}?after={after}");
         acme.is_not_in(&site.get(&beta.tenant, &path).await, &path);
     }
+    for part in [format!("blobs/{}", acme.digest), "packages/acme-package/versions/1/files/acme-path".into()]
+    {
+        site.get(&beta.tenant, &format!("/v1/tenants/beta/{part}")).await.expect(404);
+    }
+    // Knowing a digest is not having it.
+    let draft = json!({"version": "1", "entries": [{"path": "a", "digest": acme.digest}]});
+    let path = "/v1/tenants/beta/packages/mine/versions";
+    site.post(&beta.tenant, path, draft).await.refused(409, "blob_missing");
     let attempt = format!("{}/1", acme.job);
     for entity in acme.telling.iter().chain([&attempt, &"acme-key".to_string()]) {
         let path = format!("/v1/tenants/beta/events?entity={entity}");

@@ -4,6 +4,7 @@
 
 mod site;
 
+mod artifacts;
 mod events;
 mod guard;
 mod isolation;

@@ -13,8 +13,10 @@ use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
 use hyper::{HeaderMap, Request, Response};
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
+use server::artifacts::Judge;
 use server::outbox::Rules;
 use server::serve::{Server, Settings};
+use store::blobs::Blobs;
 use store::{Memory, Sqlite, Store};
 use tempfile::TempDir;
 use tokio::net::TcpStream;
@@ -31,6 +33,8 @@ pub struct Site<S: Store> {
     pub store: Arc<S>,
     pub document: Value,
     folder: Option<TempDir>,
+    /// Where the bytes are, unless the test has its own place for them.
+    pub bytes: TempDir,
 }
 
 pub async fn in_memory() -> Site<Memory> {
@@ -60,11 +64,28 @@ pub(crate) use on_each_store;
 
 impl<S: Store> Site<S> {
     pub async fn open(store: Arc<S>, policy: Policy, folder: Option<TempDir>) -> Site<S> {
+        Site::open_with(store, policy, folder, Judge::Absent, None).await
+    }
+
+    /// With a policy for publications, and with the bytes elsewhere than in a folder.
+    pub async fn open_with(
+        store: Arc<S>,
+        policy: Policy,
+        folder: Option<TempDir>,
+        judge: Judge,
+        blobs: Option<Blobs>,
+    ) -> Site<S> {
+        let bytes = tempfile::tempdir().expect("a temporary folder can be made");
+        let blobs = match blobs {
+            Some(blobs) => blobs,
+            None => Blobs::open(bytes.path().to_str().expect("a text")).await.expect("a new folder"),
+        };
         let listen = SocketAddr::from(([127, 0, 0, 1], 0));
         let admin_token = Some(TokenSecret::from(ADMIN.to_string()));
-        let settings = Settings { listen, policy, admin_token, outbox: Rules::default() };
+        let (outbox, collect_every) = (Rules::default(), Duration::from_secs(3600));
+        let settings = Settings { listen, policy, admin_token, outbox, blobs, judge, collect_every };
         let server = Server::start(store.clone(), settings).await.expect("the server starts");
-        let mut site = Site { server, store, document: Value::Null, folder };
+        let mut site = Site { server, store, document: Value::Null, folder, bytes };
         let document = site.send("GET", "/openapi.json", &[], Bytes::new()).await;
         site.document = document.json();
         site
@@ -97,6 +118,14 @@ impl<S: Store> Site<S> {
 
     pub async fn delete(&self, token: &str, path: &str) -> Reply {
         self.send("DELETE", path, &[(AUTHORIZATION.as_str(), &bearer(token))], Bytes::new()).await
+    }
+
+    /// Bytes as they are.
+    pub async fn put(&self, token: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
+        let token = bearer(token);
+        let mut all = vec![(AUTHORIZATION.as_str(), &*token)];
+        all.extend_from_slice(headers);
+        self.send("PUT", path, &all, Bytes::copy_from_slice(body)).await
     }
 
     pub async fn post(&self, token: &str, path: &str, body: Value) -> Reply {
@@ -162,10 +191,10 @@ impl<S: Store> Site<S> {
     }
 
     /// What was answered must be what the document promises.
-    fn check(&self, method: &str, path: &str, reply: &Reply) {
+    pub fn check(&self, method: &str, path: &str, reply: &Reply) {
         let path = path.split('?').next().unwrap_or(path);
         let at = format!("{method} {path} {}", reply.status);
-        if reply.status >= 400 && reply.kind() != "application/json" {
+        if reply.status >= 400 && reply.kind() != "application/json" && method != "HEAD" {
             assert_eq!(reply.kind(), "application/problem+json", "{at}");
             let problem = reply.json();
             assert_eq!(problem["status"], reply.status, "{at}");
@@ -197,7 +226,10 @@ impl<S: Store> Site<S> {
         let paths = self.document["paths"].as_object().expect("the document has paths");
         let fits = |template: &str| {
             let (template, path) = (template.split('/'), path.split('/'));
-            template.clone().count() == path.clone().count()
+            // A file's path within a version is one parameter, however deep it is.
+            let deep = template.clone().last() == Some("{path}");
+            let (parts, given) = (template.clone().count(), path.clone().count());
+            (parts == given || (deep && parts < given))
                 && template.zip(path).all(|(part, given)| part == given || part.starts_with('{'))
         };
         paths.iter().find(|(template, _)| fits(template)).map(|(_, item)| item)
@@ -267,11 +299,23 @@ pub async fn open(
     headers: &[(&str, &str)],
     body: Bytes,
 ) -> Response<Incoming> {
+    let host = [(HOST.as_str(), "localhost")];
+    open_at(address, method, path, &[&host[..], headers].concat(), body).await
+}
+
+/// The same, with the host among the headers.
+pub async fn open_at(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: Bytes,
+) -> Response<Incoming> {
     let stream = TcpStream::connect(address).await.expect("the server listens");
     let (mut sender, connection) =
         http1::handshake(TokioIo::new(stream)).await.expect("the server speaks HTTP");
     tokio::spawn(connection);
-    let mut request = Request::builder().method(method).uri(path).header(HOST, "localhost");
+    let mut request = Request::builder().method(method).uri(path);
     for (name, value) in headers {
         request = request.header(*name, *value);
     }

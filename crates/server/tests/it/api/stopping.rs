@@ -6,9 +6,11 @@ use std::time::{Duration, Instant};
 use decisions::Policy;
 use hyper::body::Bytes;
 use serde_json::json;
+use server::artifacts::Judge;
 use server::outbox::Rules;
 use server::serve::{STOP_TIME_MAX, Server, Settings};
 use store::Memory;
+use store::blobs::Blobs;
 
 use crate::api::site::{ADMIN, PATIENCE, Site, bearer, in_file, in_memory, open};
 
@@ -49,11 +51,16 @@ async fn a_lease_survives_a_restart() {
 #[tokio::test]
 async fn an_admin_token_is_minted_at_the_first_start_only() {
     let store: Arc<Memory> = Arc::default();
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let blobs = Blobs::open(folder.path().to_str().expect("a text")).await.expect("a new folder");
     let settings = || Settings {
         listen: ([127, 0, 0, 1], 0).into(),
         policy: Policy::default(),
         admin_token: None,
+        blobs: blobs.clone(),
+        judge: Judge::Absent,
         outbox: Rules::default(),
+        collect_every: Duration::from_secs(3600),
     };
     let server = Server::start(store.clone(), settings()).await.expect("it starts");
     let minted = server.minted.clone().expect("there was none");

@@ -39,8 +39,8 @@ impl Yard {
         let policy = Policy { blob_grace: grace, upload_ttl, ..Policy::default() };
         let engine = Engine::start(store, Clock::start(), policy);
         let address = folder.path().join("blobs").display().to_string();
-        let blobs = Arc::new(Blobs::open(&address).await.unwrap());
-        let artifacts = Arc::new(Artifacts::new(blobs.clone(), Judge::absent(), [7; 32], 100));
+        let blobs = Blobs::open(&address).await.unwrap();
+        let artifacts = Arc::new(Artifacts::new(blobs.clone(), Judge::Absent, [7; 32], 100));
         let collector = Collector::new(engine.clone(), blobs);
         let tenants = [tenant(&engine, "one").await, tenant(&engine, "two").await];
         Yard { engine, artifacts, collector, tenants, grace, folder }

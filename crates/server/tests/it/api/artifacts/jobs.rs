@@ -1,0 +1,146 @@
+//! A job's artifacts: uploaded under its lease, visible with its commit, published with it.
+
+use std::sync::Arc;
+
+use decisions::Policy;
+use serde_json::{Value, json};
+use server::artifacts::Judge;
+use store::{Memory, Store};
+
+use crate::api::artifacts::{digest_of, text};
+use crate::api::site::{Reply, Site, Tenant, on_each_store};
+
+on_each_store!(
+    a_job_publishes_what_it_made,
+    a_job_that_publishes_something_else_under_the_same_name_fails,
+    what_a_job_says_it_brought_must_be_here,
+);
+
+/// A run of one job that publishes; the job's id and its lease.
+async fn leased<S: Store>(site: &Site<S>, tenant: &Tenant, version: &str) -> (String, String) {
+    let job = json!({"name": "build", "steps": ["make"], "publish": {"package": "app", "version": version}});
+    let asked = json!({"plan": {"jobs": [job]}});
+    let run = site.post(&tenant.tenant, &format!("{}/runs", tenant.path), asked).await.expect(201);
+    let lease = site.lease(tenant).await;
+    let job = text(&run["jobs"][0]["id"]);
+    site.ack(tenant, &job, &lease).await.expect(200);
+    (job, lease)
+}
+
+async fn complete<S: Store>(site: &Site<S>, tenant: &Tenant, lease: &str, artifacts: Value) -> Reply {
+    let said = json!({"type": "Complete", "lease_id": lease, "runner_id": "r1", "status": "SUCCEEDED",
+        "exit_code": 0, "summary": "done", "artifacts": artifacts});
+    site.post(&tenant.runner, "/v1/runner/complete", said).await
+}
+
+async fn shown<S: Store>(site: &Site<S>, tenant: &Tenant, what: &str) -> Value {
+    site.get(&tenant.tenant, &format!("{}/{what}", tenant.path)).await.expect(200)
+}
+
+async fn bring<S: Store>(site: &Site<S>, tenant: &Tenant, lease: &str, bytes: &[u8]) -> String {
+    let digest = digest_of(bytes);
+    let path = format!("{}/blobs/{digest}", tenant.path);
+    site.put(&tenant.runner, &path, &[("delta-lease", lease)], bytes).await;
+    digest
+}
+
+async fn a_job_publishes_what_it_made<S: Store>(site: Site<S>) {
+    let acme = site.tenant("acme").await;
+    let (job, lease) = leased(&site, &acme, "1").await;
+    let digest = bring(&site, &acme, &lease, b"a program").await;
+    let missing = format!("{}/packages/app/versions/1", acme.path);
+    site.get(&acme.tenant, &missing).await.refused(404, "version_not_found");
+    let artifacts = json!([
+        {"type": "binary", "path": "target/app", "uri": format!("blob:{digest}")},
+        {"type": "file", "path": "target/app", "uri": format!("blob:{digest}")},
+        {"type": "log", "uri": "https://elsewhere.example/log"},
+    ]);
+    for _ in 0..2 {
+        let done = complete(&site, &acme, &lease, artifacts.clone()).await.expect(200);
+        assert_eq!(done["accepted"], true);
+    }
+    let job = shown(&site, &acme, &format!("jobs/{job}")).await;
+    assert_eq!(job["state"], "SUCCEEDED");
+    assert_eq!(
+        job["artifacts"][0],
+        json!({"type": "binary", "path": "target/app", "uri": format!("blob:{digest}"), "digest": digest,
+            "length": 9})
+    );
+    assert_eq!(job["artifacts"][2]["uri"], "https://elsewhere.example/log");
+    let version = shown(&site, &acme, "packages/app/versions/1").await;
+    assert_eq!(
+        (&version["state"], &version["entries"][0]["path"]),
+        (&json!("published"), &json!("target/app"))
+    );
+    let file = format!("{}/packages/app/versions/1/files/target/app", acme.path);
+    assert_eq!(site.get(&acme.tenant, &file).await.body, "a program");
+}
+
+async fn a_job_that_publishes_something_else_under_the_same_name_fails<S: Store>(site: Site<S>) {
+    let acme = site.tenant("acme").await;
+    for (bytes, state) in [(&b"first"[..], "SUCCEEDED"), (b"first", "SUCCEEDED"), (b"second", "FAILED")] {
+        let (job, lease) = leased(&site, &acme, "1").await;
+        let digest = bring(&site, &acme, &lease, bytes).await;
+        let artifacts = json!([{"type": "file", "path": "app", "uri": format!("blob:{digest}")}]);
+        complete(&site, &acme, &lease, artifacts).await.expect(200);
+        assert_eq!(shown(&site, &acme, &format!("jobs/{job}")).await["state"], state);
+    }
+    let version = shown(&site, &acme, "packages/app/versions/1").await;
+    assert_eq!(version["entries"][0]["digest"], json!(digest_of(b"first")));
+}
+
+async fn what_a_job_says_it_brought_must_be_here<S: Store>(site: Site<S>) {
+    let acme = site.tenant("acme").await;
+    let (job, lease) = leased(&site, &acme, "1").await;
+    let digest = bring(&site, &acme, &lease, b"here").await;
+    let artifact = |path: &str, uri: String| json!([{"type": "file", "path": path, "uri": uri}]);
+    for astray in ["../a", "/etc/passwd", "a/../../b"] {
+        let reply = complete(&site, &acme, &lease, artifact(astray, format!("blob:{digest}"))).await;
+        assert_eq!(reply.refused(422, "invalid_input")["field"], "artifacts");
+    }
+    let reply = complete(&site, &acme, &lease, artifact("a", "blob:sha256:00".into())).await;
+    reply.refused(422, "invalid_input");
+    let missing = format!("blob:{}", digest_of(b"never sent"));
+    complete(&site, &acme, &lease, artifact("a", missing)).await.refused(409, "blob_missing");
+    assert_eq!(shown(&site, &acme, &format!("jobs/{job}")).await["state"], "RUNNING");
+    complete(&site, &acme, &lease, artifact("a", format!("blob:{digest}"))).await.expect(200);
+}
+
+const RULES: &str = r#"
+package deltaci
+
+publish := {"decision": "allow"} if {
+    input.version == "good"
+    input.actor == "job"
+    input.job.name == "build"
+    input.entries[0].length == 7
+}
+
+publish := {"decision": "quarantine", "reason": "held"} if input.version == "held"
+"#;
+
+#[tokio::test]
+async fn the_policy_is_asked_before_a_job_publishes() {
+    let judge = Judge::from_rego("rules.rego", RULES.into()).expect("they are Rego");
+    let store = Arc::new(Memory::default());
+    let site = Site::open_with(store, Policy::default(), None, judge, None).await;
+    let acme = site.tenant("acme").await;
+    for (version, status, job_state, version_state) in [
+        ("good", 200, "SUCCEEDED", Some("published")),
+        ("held", 200, "SUCCEEDED", Some("draft")),
+        ("other", 503, "RUNNING", None),
+    ] {
+        let (job, lease) = leased(&site, &acme, version).await;
+        let digest = bring(&site, &acme, &lease, b"program").await;
+        let artifacts = json!([{"type": "file", "path": "app", "uri": format!("blob:{digest}")}]);
+        let reply = complete(&site, &acme, &lease, artifacts).await;
+        assert_eq!(reply.status, status, "{version}: {}", reply.text());
+        assert_eq!(shown(&site, &acme, &format!("jobs/{job}")).await["state"], job_state, "{version}");
+        let path = format!("{}/packages/app/versions/{version}", acme.path);
+        let found = site.get(&acme.tenant, &path).await;
+        match version_state {
+            Some(state) => assert_eq!(found.expect(200)["state"], state),
+            None => assert_eq!(found.status, 404),
+        }
+    }
+}
