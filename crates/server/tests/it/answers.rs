@@ -26,6 +26,13 @@ impl<S: Store> World<S> {
         Ok(match answer {
             Answer::TenantReady(_) => "ready".into(),
             Answer::TenantCreated { existing, .. } => if existing { "existing" } else { "created" }.into(),
+            // Of artifacts the tests of the API tell.
+            Answer::UploadIs(_)
+            | Answer::UploadMismatched { .. }
+            | Answer::VersionIs { .. }
+            | Answer::Quarantined { .. }
+            | Answer::CollectionIs { .. }
+            | Answer::BlobsClaimed(_) => return Err("no word of a script asks for this".into()),
             Answer::TokenCreated => "created".into(),
             Answer::TokenRevoked => "revoked".into(),
             Answer::LogAppended { offset, truncated } => {
@@ -114,6 +121,8 @@ fn detail(refusal: &Refusal) -> String {
         | Refusal::RunOver { state }
         | Refusal::RunNotOver { state }
         | Refusal::JobOver { state }
+        | Refusal::UploadEnded { state }
+        | Refusal::UploadNotReady { state }
         | Refusal::DeliveryNotDead { state } => state.to_string(),
         Refusal::LogOffset { expected } => expected.to_string(),
         Refusal::InvalidInput { field, .. } => field.to_string(),
@@ -134,6 +143,20 @@ fn detail(refusal: &Refusal) -> String {
         | Refusal::JobNotReady
         | Refusal::JobConflict
         | Refusal::AlreadyCommitted
+        | Refusal::UploadNotFound
+        | Refusal::UploadInParts
+        | Refusal::PartsMissing { .. }
+        | Refusal::QuotaExceeded { .. }
+        | Refusal::BlobMissing { .. }
+        | Refusal::VersionNotFound
+        | Refusal::Immutable
+        | Refusal::VersionChanged
+        | Refusal::VersionNotPublished
+        | Refusal::VersionTombstoned
+        | Refusal::RetentionOver
+        | Refusal::CollectionNotFound
+        | Refusal::CollectionLost
+        | Refusal::MarkNotComplete
         | Refusal::ClaimLost => String::new(),
     }
 }

@@ -7,14 +7,19 @@ use wire::runner::StaleReason;
 
 use crate::script::check;
 
-/// A variant, its code, and a script that ends with it.
+/// A variant, its code, and a script that ends with it. What no word of a script asks for is told of elsewhere: of
+/// artifacts, in the tests of the API.
 macro_rules! cases {
-    ($kind:ident: $($variant:ident, $code:literal, $script:literal;)+) => {
+    ($kind:ident: $($variant:ident, $code:literal, $script:literal;)+
+        $(; elsewhere: $($other:ident, $other_code:literal;)+)?) => {
         const CASES: &[(&str, &str)] = &[$(($code, $script)),+];
 
         /// The code that the table promises for a variant.
         fn code_of(it: &$kind) -> &'static str {
-            match it { $($kind::$variant { .. } => $code,)+ }
+            match it {
+                $($kind::$variant { .. } => $code,)+
+                $($($kind::$other { .. } => $other_code,)+)?
+            }
         }
     };
 }
@@ -192,6 +197,23 @@ cases! { Refusal:
         0s   delivered M claim=2            -> refused claim_lost
         0s   failed M no claim=0            -> refused claim_lost
     ";
+    ; elsewhere:
+    UploadNotFound, "upload_not_found";
+    UploadEnded, "upload_ended";
+    UploadNotReady, "upload_not_ready";
+    UploadInParts, "upload_in_parts";
+    PartsMissing, "parts_missing";
+    QuotaExceeded, "quota_exceeded";
+    BlobMissing, "blob_missing";
+    VersionNotFound, "version_not_found";
+    Immutable, "immutable";
+    VersionChanged, "version_changed";
+    VersionNotPublished, "version_not_published";
+    VersionTombstoned, "version_tombstoned";
+    RetentionOver, "retention_over";
+    CollectionNotFound, "collection_not_found";
+    CollectionLost, "collection_lost";
+    MarkNotComplete, "mark_not_complete";
 }
 
 /// The scripts compare the code that comes with the one they expect; `run_group` sees to it that the log stays as it is.

@@ -4,15 +4,18 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use decisions::doctor::{JobFile, RunFile};
+use decisions::doctor::{BlobFile, JobFile, RunFile};
 use decisions::records::{
-    Delivery, Event, Execution, Job, LaneKey, Log, LogChunk, Queue, QueueId, Run, Runner, Tenant, Token,
-    Webhook, WebhookKey,
+    Blob, Bundle, Collection, Collector, Delivery, Event, Execution, Job, LaneKey, Log, LogChunk, Queue,
+    QueueId, Run, Runner, Tenant, Token, Upload, Usage, Version, VersionName, Webhook, WebhookKey,
 };
 use decisions::{Ask, Book};
-use store::{Due, Loaded, LogBounds, OutboxCounts, Store, StoreError};
+use store::{ArtifactsDue, Due, Loaded, LogBounds, OutboxCounts, Store, StoreError};
 use tokio::sync::{Notify, Semaphore};
-use wire::{ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time, TokenId};
+use wire::{
+    BlobId, CollectionId, Digest, ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time, TokenId,
+    UploadId, VersionId,
+};
 
 pub struct Watched<S> {
     inner: S,
@@ -267,6 +270,68 @@ impl<S: Store> Store for Watched<S> {
 
     async fn log_bounds(&self) -> Result<LogBounds, StoreError> {
         self.inner.log_bounds().await
+    }
+
+    async fn upload(&self, id: UploadId) -> Result<Option<Upload>, StoreError> {
+        self.inner.upload(id).await
+    }
+
+    async fn blob(&self, id: BlobId) -> Result<Option<Blob>, StoreError> {
+        self.inner.blob(id).await
+    }
+
+    async fn blob_of(&self, tenant: TenantId, digest: Digest) -> Result<Option<Blob>, StoreError> {
+        self.inner.blob_of(tenant, digest).await
+    }
+
+    async fn usage(&self, tenant: TenantId) -> Result<Usage, StoreError> {
+        self.inner.usage(tenant).await
+    }
+
+    async fn version(&self, name: &VersionName) -> Result<Option<Version>, StoreError> {
+        self.inner.version(name).await
+    }
+
+    async fn versions_of(
+        &self,
+        tenant: TenantId,
+        package: Option<&str>,
+        after: Option<VersionId>,
+        limit: usize,
+    ) -> Result<Vec<Version>, StoreError> {
+        self.inner.versions_of(tenant, package, after, limit).await
+    }
+
+    async fn bundle_of(&self, job: JobId) -> Result<Option<Bundle>, StoreError> {
+        self.inner.bundle_of(job).await
+    }
+
+    async fn collection(&self, id: CollectionId) -> Result<Option<Collection>, StoreError> {
+        self.inner.collection(id).await
+    }
+
+    async fn collector(&self) -> Result<Collector, StoreError> {
+        self.inner.collector().await
+    }
+
+    async fn blobs_unreferenced(&self, after: Option<BlobId>, limit: usize) -> Result<Vec<Blob>, StoreError> {
+        self.inner.blobs_unreferenced(after, limit).await
+    }
+
+    async fn artifacts_due(&self, now: Time, limit: usize) -> Result<ArtifactsDue, StoreError> {
+        self.inner.artifacts_due(now, limit).await
+    }
+
+    async fn blob_files_after(
+        &self,
+        after: Option<BlobId>,
+        limit: usize,
+    ) -> Result<Vec<BlobFile>, StoreError> {
+        self.inner.blob_files_after(after, limit).await
+    }
+
+    async fn key(&self, name: &'static str, offered: [u8; 32]) -> Result<[u8; 32], StoreError> {
+        self.inner.key(name, offered).await
     }
 
     async fn integrity(&self) -> Result<Vec<String>, StoreError> {
