@@ -28,6 +28,8 @@ mod lists;
 mod load;
 mod logs;
 mod open;
+#[cfg(test)]
+mod plans;
 mod pool;
 mod questions;
 mod queue;

@@ -14,6 +14,8 @@ mod load;
 mod loader;
 mod logs;
 mod open;
+#[cfg(test)]
+mod plans;
 mod rows;
 mod save;
 mod tokens;
