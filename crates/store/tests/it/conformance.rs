@@ -5,6 +5,7 @@
 mod artifact_asks;
 mod artifact_finders;
 mod artifact_guards;
+mod artifact_races;
 mod artifact_round_trip;
 mod asks;
 mod chunks;

@@ -35,10 +35,6 @@ on_stores!(memory, sqlite, postgres => [
 on_stores!(memory, postgres => [
     every_kind_of_record_that_was_read_is_protected,
     what_was_loaded_but_not_read_may_move,
-    a_reference_and_a_claim_never_both_win,
-    the_same_bytes_at_once_are_one_blob,
-    entries_of_what_was_published_meanwhile_are_a_conflict,
-    a_new_collection_while_another_began_is_a_conflict,
 ]);
 
 fn ours() -> TenantId {
@@ -224,85 +220,4 @@ async fn every_kind_of_record_that_was_read_is_protected<S: Store>(desk: Desk<S>
 
 async fn what_was_loaded_but_not_read_may_move<S: Store>(desk: Desk<S>) {
     each_kind_moves(&desk, false).await;
-}
-
-async fn a_reference_and_a_claim_never_both_win<S: Store>(desk: Desk<S>) {
-    desk.forge(artifact_world()).await.unwrap();
-    let referred = Blob { refs: 1, barrier_until: at(9), ..bare_blob(51) };
-    let claim = || only([claimed(51)]);
-    let refer = || {
-        let mut changes = only([referred.clone()]);
-        put(
-            &mut changes,
-            [Version { entries: Arc::new(vec![entry("a", &referred)]), ..bare_version(7, ours()) }],
-        );
-        changes
-    };
-    // The claim was decided on a world without the reference.
-    let mut sweeping = desk.load(&[Ask::Blob(blob_id(51))]).await;
-    let mut referring = desk.load(&[Ask::Content(ours(), digest(51))]).await;
-    sweeping.book.apply(claim());
-    referring.book.apply(refer());
-    desk.store.save(referring.session, referring.book).await.unwrap();
-    let late = desk.store.save(sweeping.session, sweeping.book).await;
-    assert!(is_conflict(&late), "{late:?}");
-    assert_eq!(desk.store.blob(blob_id(51)).await, Ok(Some(referred.clone())));
-    // And the other way round, on the other blob's like.
-    desk.forge(only([bare_blob(60)])).await.unwrap();
-    let mut referring = desk.load(&[Ask::Content(ours(), digest(60))]).await;
-    let mut sweeping = desk.load(&[Ask::Blob(blob_id(60))]).await;
-    referring.book.apply(only([Blob { refs: 1, ..bare_blob(60) }]));
-    sweeping.book.apply(only([claimed(60)]));
-    desk.store.save(sweeping.session, sweeping.book).await.unwrap();
-    let late = desk.store.save(referring.session, referring.book).await;
-    assert!(is_conflict(&late), "{late:?}");
-    assert_eq!(desk.store.blob(blob_id(60)).await, Ok(Some(claimed(60))));
-}
-
-async fn the_same_bytes_at_once_are_one_blob<S: Store>(desk: Desk<S>) {
-    desk.forge(only([some_tenant(50)])).await.unwrap();
-    let bring = |number| {
-        let blob = Blob { digest: digest(1), ..bare_blob(number) };
-        let mut changes = only([blob.clone()]);
-        put(&mut changes, [possession(ours(), &blob)]);
-        changes
-    };
-    let ask = [Ask::Content(ours(), digest(1))];
-    let (mut first, mut second) = (desk.load(&ask).await, desk.load(&ask).await);
-    first.book.apply(bring(1));
-    second.book.apply(bring(2));
-    desk.store.save(second.session, second.book).await.unwrap();
-    let late = desk.store.save(first.session, first.book).await;
-    assert!(is_conflict(&late), "{late:?}");
-    let here = desk.book(&ask).await.blobs_here.get(&digest(1)).copied();
-    assert_eq!(here, Some(blob_id(2)), "decided again, it is found");
-}
-
-async fn entries_of_what_was_published_meanwhile_are_a_conflict<S: Store>(desk: Desk<S>) {
-    let world = artifact_world();
-    desk.forge(world.clone()).await.unwrap();
-    let (ask, draft) = ([Ask::Version(version_id(50))], world.versions[&version_id(50)].clone());
-    let mut late = desk.load(&ask).await;
-    let held = &world.blobs[&blob_id(50)];
-    late.book.apply(only([Version { entries: Arc::new(vec![entry("late", held)]), ..draft.clone() }]));
-    let published = Version { state: Stated::stored(version::State::Published), ..draft };
-    desk.forge_after(&ask, only([published.clone()])).await.unwrap();
-    let saved = desk.store.save(late.session, late.book).await;
-    assert!(is_conflict(&saved), "{saved:?}");
-    assert_eq!(desk.store.version(&published.name).await, Ok(Some(published)));
-}
-
-async fn a_new_collection_while_another_began_is_a_conflict<S: Store>(desk: Desk<S>) {
-    let begin = |number| {
-        let mut changes = only([Collection { state: Progress::Running, ..bare_collection(number) }]);
-        put(&mut changes, [Collector { epoch: 1, running: Some(gc_id(number)) }]);
-        changes
-    };
-    let (mut first, mut second) = (desk.load(&[Ask::Collector]).await, desk.load(&[Ask::Collector]).await);
-    first.book.apply(begin(1));
-    second.book.apply(begin(2));
-    desk.store.save(first.session, first.book).await.unwrap();
-    let late = desk.store.save(second.session, second.book).await;
-    assert!(is_conflict(&late), "{late:?}");
-    assert_eq!(desk.store.collector().await.unwrap().running, Some(gc_id(1)));
 }
