@@ -17,3 +17,4 @@ mod runs;
 mod stopping;
 mod tenants;
 mod tokens;
+mod webhooks;
