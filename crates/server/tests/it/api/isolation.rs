@@ -43,7 +43,7 @@ async fn first<S: Store>(site: &Site<S>) -> First {
     let execution = text(&shown["attempts"][0]["executions"][0]["exec_id"]);
     let asked = json!({"url": "https://acme.example/acme", "events": ["run.finished"],
         "secret": "acme-secret-of-some-length"});
-    site.put(&tenant.tenant, &format!("{}/webhooks/acme-package", tenant.path), asked).await.expect(200);
+    site.put_json(&tenant.tenant, &format!("{}/webhooks/acme-package", tenant.path), asked).await.expect(200);
     let tokens = site.get(&tenant.tenant, &format!("{}/tokens", tenant.path)).await.expect(200);
     let token = text(&tokens["items"][0]["id"]);
     let id = text(&site.get(&tenant.tenant, &tenant.path).await.expect(200)["id"]);

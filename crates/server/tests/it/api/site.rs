@@ -134,7 +134,7 @@ impl<S: Store> Site<S> {
         self.send("POST", path, &headers, body.to_string().into()).await
     }
 
-    pub async fn put(&self, token: &str, path: &str, body: Value) -> Reply {
+    pub async fn put_json(&self, token: &str, path: &str, body: Value) -> Reply {
         let headers =
             [(AUTHORIZATION.as_str(), &*bearer(token)), (CONTENT_TYPE.as_str(), "application/json")];
         self.send("PUT", path, &headers, body.to_string().into()).await
