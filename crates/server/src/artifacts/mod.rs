@@ -10,6 +10,7 @@
 pub mod collector;
 pub mod judge;
 pub mod parts;
+mod reports;
 pub mod small;
 pub mod stored;
 pub mod stream;

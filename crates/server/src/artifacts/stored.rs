@@ -12,7 +12,7 @@ use wire::runner::{ArtifactRef, CompleteStatus, PublishSpec};
 use wire::{Digest, ExecId, TenantId};
 
 use crate::artifacts::judge::{Case, CaseEntry, CaseJob};
-use crate::artifacts::{Artifacts, Trouble};
+use crate::artifacts::{Artifacts, Trouble, reports};
 use crate::engine::Engine;
 use crate::mint::Mint;
 
@@ -40,7 +40,7 @@ pub async fn stored<S: Store>(
 ) -> Result<Stored, Trouble> {
     let Of { job, publish } = of;
     let found = found(said.artifacts)?;
-    let tests = tests(artifacts, engine, job.tenant, &found).await?;
+    let tests = reports::tests(&artifacts.blobs, engine, job.tenant, &found).await?;
     let publish = match publish.filter(|_| said.status == CompleteStatus::Succeeded) {
         Some(spec) => Some(judged(artifacts, engine, said.execution, &job, &found, spec).await?),
         None => None,
@@ -110,14 +110,4 @@ async fn judged<S: Store>(
 
 async fn blob<S: Store>(engine: &Engine<S>, tenant: TenantId, digest: Digest) -> Result<Blob, Trouble> {
     engine.store().blob_of(tenant, digest).await?.ok_or_else(|| Refusal::BlobMissing { digest }.into())
-}
-
-/// What the JUnit files among them tell of, as JSON.
-async fn tests<S: Store>(
-    _: &Artifacts,
-    _: &Engine<S>,
-    _: TenantId,
-    _: &[StoredArtifact],
-) -> Result<Option<String>, Trouble> {
-    Ok(None)
 }

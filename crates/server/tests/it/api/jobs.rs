@@ -42,7 +42,8 @@ async fn a_job_shows_its_attempts_executions_and_effects<S: Store>(site: Site<S>
     let shown = site.get(&acme.tenant, &format!("{}/jobs/{job}", acme.path)).await.expect(200);
     assert_eq!((&shown["state"], &shown["run_id"]), (&json!("SUCCEEDED"), &json!(null)));
     assert_eq!(shown["effects"][0]["effect"], effects[0]);
-    assert_eq!(shown["artifacts"], json!([{"type": "log", "uri": "s3://b/log.txt"}]));
+    let log = json!({"type": "log", "path": null, "uri": "s3://b/log.txt", "digest": null, "length": null});
+    assert_eq!((&shown["artifacts"], &shown["tests"]), (&json!([log]), &json!(null)));
     let attempt = &shown["attempts"][0];
     assert_eq!((&attempt["index"], &attempt["state"]), (&json!(1), &json!("SUCCEEDED")));
     let execution = &attempt["executions"][0];

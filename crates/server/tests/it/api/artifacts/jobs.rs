@@ -14,6 +14,7 @@ on_each_store!(
     a_job_publishes_what_it_made,
     a_job_that_publishes_something_else_under_the_same_name_fails,
     what_a_job_says_it_brought_must_be_here,
+    the_tests_of_a_job_are_told_however_it_ended,
 );
 
 /// A run of one job that publishes; the job's id and its lease.
@@ -104,6 +105,30 @@ async fn what_a_job_says_it_brought_must_be_here<S: Store>(site: Site<S>) {
     complete(&site, &acme, &lease, artifact("a", missing)).await.refused(409, "blob_missing");
     assert_eq!(shown(&site, &acme, &format!("jobs/{job}")).await["state"], "RUNNING");
     complete(&site, &acme, &lease, artifact("a", format!("blob:{digest}"))).await.expect(200);
+}
+
+async fn the_tests_of_a_job_are_told_however_it_ended<S: Store>(site: Site<S>) {
+    let acme = site.tenant("acme").await;
+    let report = br#"<testsuite name="s"><testcase name="a" time="0.5"/><testcase name="b"><failure message="no"/>
+        </testcase></testsuite>"#;
+    for (status, state) in [("SUCCEEDED", "SUCCEEDED"), ("FAILED", "FAILED")] {
+        let (job, lease) = site.active_job(&acme).await;
+        let (good, bad) = (bring(&site, &acme, &lease, report).await, bring(&site, &acme, &lease, b"no XML").await);
+        let artifacts = json!([
+            {"type": "junit", "path": "one.xml", "uri": format!("blob:{good}")},
+            {"type": "junit", "path": "two.xml", "uri": format!("blob:{good}")},
+            {"type": "junit", "path": "bad.xml", "uri": format!("blob:{bad}")},
+        ]);
+        let said = json!({"type": "Complete", "lease_id": lease, "runner_id": "r1", "status": status,
+            "exit_code": 1, "summary": "done", "artifacts": artifacts});
+        site.post(&acme.runner, "/v1/runner/complete", said).await.expect(200);
+        let shown = shown(&site, &acme, &format!("jobs/{job}")).await;
+        assert_eq!(shown["state"], state);
+        let tests = &shown["tests"];
+        assert_eq!((&tests["total"], &tests["failed"]), (&json!(4), &json!(2)), "{tests}");
+        assert_eq!(tests["failures"][0]["name"], "b");
+        assert_eq!(tests["unread"][0]["path"], "bad.xml");
+    }
 }
 
 const RULES: &str = r#"
