@@ -9,7 +9,7 @@ use decisions::uploads::{UploadDue, UploadReaped};
 use decisions::versions::{BundleDue, VersionDue};
 use store::blobs::{BlobError, BlobKey, Blobs, Staging};
 use store::{Store, StoreError};
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 use crate::artifacts::collector::Collector;
 use crate::engine::Engine;
@@ -30,7 +30,8 @@ pub struct Upkeep<S> {
 impl<S: Store> Upkeep<S> {
     pub async fn run(self) {
         let mut hints = self.engine.hints();
-        let mut collect_at = Instant::now() + self.collect_every;
+        let clock = self.engine.clock();
+        let mut collect_at = clock.now().plus(self.collect_every);
         loop {
             let full = self.round().await.unwrap_or_else(|error| {
                 tracing::warn!(%error, "the store does not say which artifacts are due; the next round asks again");
@@ -40,8 +41,8 @@ impl<S: Store> Upkeep<S> {
             if let Err(error) = self.collector.take_over().await {
                 tracing::warn!(%error, "a collection waits for somebody to go on with it");
             }
-            if Instant::now() >= collect_at {
-                collect_at = Instant::now() + self.collect_every;
+            if clock.now() >= collect_at {
+                collect_at = clock.now().plus(self.collect_every);
                 if let Err(error) = self.collector.request(false).await {
                     tracing::warn!(%error, "the collection did not begin");
                 }
