@@ -14,13 +14,14 @@ struct Part {
     purpose: &'static str,
 }
 
-const PARTS: [Part; 7] = [
+const PARTS: [Part; 8] = [
     Part { program: "bwrap", package: "bubblewrap", purpose: "sandboxes" },
     Part { program: "podman", package: "podman", purpose: "containers" },
     Part { program: "runc", package: "runc", purpose: "containers" },
     Part { program: "busybox", package: "busybox-static", purpose: "the image of the containers" },
     Part { program: "git", package: "git", purpose: "checkouts" },
     Part { program: "ip", package: "iproute2", purpose: "cut networks" },
+    Part { program: "strace", package: "strace", purpose: "kills at a chosen step" },
     Part { program: "nats-server", package: "nats-server", purpose: "events over NATS" },
 ];
 

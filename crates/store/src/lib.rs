@@ -265,7 +265,8 @@ pub trait Store: Send + Sync + 'static {
         limit: usize,
     ) -> impl Future<Output = Result<Vec<Delivery>, StoreError>> + Send;
 
-    /// The audit log of one root (a run, a job with its attempts and executions, a delivery, a tenant), in order.
+    /// The audit log of one root (a run, a job with its attempts and executions, a delivery, a tenant, an upload, a
+    /// version, a blob), in order.
     fn events_of(&self, root: &str) -> impl Future<Output = Result<Vec<Event>, StoreError>> + Send;
 
     /// The audit log in commit order; a reader that goes on from the last `seq` it saw misses nothing.
@@ -276,7 +277,8 @@ pub trait Store: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Vec<Event>, StoreError>> + Send;
 
     /// Looks at the next `scan_max` rows of the audit log, and returns those that are filed under something of this
-    /// tenant, with the number of the last row looked at: whoever goes on from there misses nothing.
+    /// tenant, with the number of the last row looked at: whoever goes on from there misses nothing. A blob is of all
+    /// who possess it now.
     fn events_scan(
         &self,
         tenant: TenantId,

@@ -109,6 +109,12 @@ impl Bar {
         self.bar.set_position(position);
     }
 
+    /// Moves it on from another thread.
+    pub fn mover(&self) -> impl Fn(u64) + Send + 'static {
+        let bar = self.bar.clone();
+        move |bytes| bar.inc(bytes)
+    }
+
     pub fn resume_at(&self, position: u64) {
         self.began_at.store(position, Ordering::Relaxed);
         self.bar.reset_elapsed();

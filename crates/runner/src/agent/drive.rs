@@ -15,14 +15,12 @@ use crate::agent::messages::Speaker;
 use crate::agent::prepare::{Prepared, Shop, prepare};
 use crate::agent::stop::{Stop, said};
 use crate::artifacts::{Bounds, FILES_MAX};
-use crate::client::{Lost, Reply, answer, seconds};
+use crate::client::{Lost, answer, seconds};
 use crate::clock::Uptime;
 use crate::keeper::{Order, Report};
 use crate::logs::{Spool, Spooled};
 use crate::mint;
-use crate::session::{
-    Action, Answer, Call, Collected, End, LOG_CHUNK_BYTES_MAX, Outcome, Plan, Request, Session, Terms, Which,
-};
+use crate::session::{Action, Answer, Call, Collected, End, Outcome, Plan, Request, Session, Terms, Which};
 use crate::workspace::Place;
 
 /// What happened to a lease.
@@ -244,7 +242,7 @@ impl<H: Hire> Drive<H> {
             Request::Ack | Request::Log { .. } | Request::Complete { .. } | Request::CancelAck { .. } => None,
         };
         self.requests.spawn(async move {
-            let reply = say(&speaker, request, step, log, timeout).await;
+            let reply = speaker.say(request, step, log, timeout).await;
             let (answer, problem) = match reply {
                 Ok(reply) => (answer(call, &reply, mint::jitter()), format!("status {}", reply.status)),
                 Err(Lost { problem }) => (Answer::Unknown { jitter: mint::jitter() }, problem),
@@ -283,27 +281,5 @@ impl<H: Hire> Drive<H> {
         } {
             tracing::error!(%error, "the task that holds a keeper failed");
         }
-    }
-}
-
-async fn say(
-    speaker: &Speaker,
-    request: Request,
-    step: Option<String>,
-    log: Option<Spooled>,
-    timeout: Duration,
-) -> Result<Reply, Lost> {
-    match request {
-        Request::Ack => speaker.ack(timeout).await,
-        Request::Heartbeat(beat) => speaker.heartbeat(beat, step, timeout).await,
-        Request::Log { offset } => {
-            let read = log.map(|log| log.read(offset, LOG_CHUNK_BYTES_MAX)).transpose();
-            let bytes = read.map_err(|error| Lost { problem: format!("the log cannot be read: {error}") })?;
-            speaker.log(offset, bytes.unwrap_or_default(), timeout).await
-        }
-        Request::Complete { verdict, artifacts, started_at, finished_at } => {
-            speaker.complete(verdict, artifacts.to_vec(), (started_at, finished_at), timeout).await
-        }
-        Request::CancelAck { summary } => speaker.cancel_ack(summary, timeout).await,
     }
 }

@@ -12,7 +12,8 @@ use wire::{LeaseId, RunnerId, Time};
 
 use crate::client::{Client, LeaseAnswer, Lost, Reply, lease_answer};
 use crate::clock::{Uptime, wall_time};
-use crate::session::{Beat, Outcome, Verdict};
+use crate::logs::Spooled;
+use crate::session::{Beat, LOG_CHUNK_BYTES_MAX, Outcome, Request, Verdict};
 
 const STEP_LETTERS_MAX: usize = 200;
 
@@ -47,7 +48,31 @@ pub async fn lease(
 }
 
 impl Speaker {
-    pub async fn ack(&self, timeout: Duration) -> Result<Reply, Lost> {
+    /// `step` is what runs, and `log` where the log is kept.
+    pub async fn say(
+        &self,
+        request: Request,
+        step: Option<String>,
+        log: Option<Spooled>,
+        timeout: Duration,
+    ) -> Result<Reply, Lost> {
+        match request {
+            Request::Ack => self.ack(timeout).await,
+            Request::Heartbeat(beat) => self.heartbeat(beat, step, timeout).await,
+            Request::Log { offset } => {
+                let read = log.map(|log| log.read(offset, LOG_CHUNK_BYTES_MAX)).transpose();
+                let bytes =
+                    read.map_err(|error| Lost { problem: format!("the log cannot be read: {error}") })?;
+                self.log(offset, bytes.unwrap_or_default(), timeout).await
+            }
+            Request::Complete { verdict, artifacts, started_at, finished_at } => {
+                self.complete(verdict, artifacts.to_vec(), (started_at, finished_at), timeout).await
+            }
+            Request::CancelAck { summary } => self.cancel_ack(summary, timeout).await,
+        }
+    }
+
+    async fn ack(&self, timeout: Duration) -> Result<Reply, Lost> {
         let message = AckLease {
             r#type: tag::AckLease,
             job_id: self.job_id.clone(),
@@ -58,12 +83,7 @@ impl Speaker {
         self.client.post_json("/v1/runner/ack", json(&message), timeout).await
     }
 
-    pub async fn heartbeat(
-        &self,
-        beat: Beat,
-        step: Option<String>,
-        timeout: Duration,
-    ) -> Result<Reply, Lost> {
+    async fn heartbeat(&self, beat: Beat, step: Option<String>, timeout: Duration) -> Result<Reply, Lost> {
         let progress = Progress {
             percent: None,
             current_step: step.map(|step| step.chars().take(STEP_LETTERS_MAX).collect()),
@@ -82,7 +102,7 @@ impl Speaker {
         self.client.post_json("/v1/runner/heartbeat", json(&message), timeout).await
     }
 
-    pub async fn log(&self, offset: u64, bytes: Vec<u8>, timeout: Duration) -> Result<Reply, Lost> {
+    async fn log(&self, offset: u64, bytes: Vec<u8>, timeout: Duration) -> Result<Reply, Lost> {
         let mut lease = HeaderValue::from_str(self.lease_id.expose())
             .map_err(|_| Lost { problem: "the lease id cannot be a header".into() })?;
         lease.set_sensitive(true);
@@ -93,7 +113,7 @@ impl Speaker {
         self.client.post("/v1/runner/logs", &headers, bytes, timeout).await
     }
 
-    pub async fn complete(
+    async fn complete(
         &self,
         verdict: Verdict,
         artifacts: Vec<ArtifactRef>,
@@ -117,7 +137,7 @@ impl Speaker {
         self.client.post_json("/v1/runner/complete", json(&message), timeout).await
     }
 
-    pub async fn cancel_ack(&self, summary: String, timeout: Duration) -> Result<Reply, Lost> {
+    async fn cancel_ack(&self, summary: String, timeout: Duration) -> Result<Reply, Lost> {
         let message = CancelAck {
             r#type: tag::CancelAck,
             lease_id: self.lease_id.clone(),

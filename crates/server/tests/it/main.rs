@@ -14,6 +14,7 @@ mod watched;
 mod words;
 mod world;
 
+mod artifacts;
 mod batches;
 mod cancels;
 mod commits;

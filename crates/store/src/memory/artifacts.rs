@@ -88,7 +88,7 @@ impl Loader<'_> {
 /// The questions.
 impl Tables {
     fn blob_here(&self, digest: Digest) -> Option<&Blob> {
-        self.blobs.all().find(|blob| blob.digest == digest && blob.is_here())
+        self.blobs_here.get(&digest).and_then(|id| self.blobs.get(id))
     }
 
     pub fn blob_of(&self, tenant: TenantId, digest: Digest) -> Option<&Blob> {
@@ -101,7 +101,7 @@ impl Tables {
     }
 
     pub fn version_named(&self, name: &VersionName) -> Option<&Version> {
-        self.versions.all().find(|version| version.name == *name)
+        self.version_names.get(name).and_then(|id| self.versions.get(id))
     }
 
     pub fn versions_of(
@@ -157,25 +157,22 @@ impl Tables {
 /// What unique indexes and triggers hold.
 impl Tables {
     pub fn check_artifacts(&self, book: &Book) -> Result<(), StoreError> {
-        let conflict = |index: &str| Err(StoreError::Conflict(index.into()));
+        let taken = |taken: bool, by: &str| if taken { Err(StoreError::Conflict(by.into())) } else { Ok(()) };
+        let mut digests = BTreeSet::new();
         for (before, blob) in book.blobs.writes() {
             before.map_or(Ok(()), |before| may_become(before, blob))?;
-            let is_other = |it: &&Blob| it.digest == blob.digest && it.id != blob.id && it.is_here();
-            let stored = self.blobs.all().filter(|it| !book.blobs.has(&it.id));
-            if blob.is_here() && stored.chain(book.blobs.peek_all()).any(|it| is_other(&it)) {
-                return conflict("blobs_digest");
-            }
             if blob.claimed_by.is_some() && blob.refs > 0 {
                 return Err(StoreError::Violation("a claimed blob is referred to".into()));
             }
+            let stored = self.blobs_here.get(&blob.digest).filter(|id| **id != blob.id);
+            let stays = stored.is_some_and(|id| book.blobs.peek(id).is_none_or(Blob::is_here));
+            taken(blob.is_here() && (stays || !digests.insert(blob.digest)), "blobs_digest")?;
         }
+        let mut names = BTreeSet::new();
         for (before, version) in book.versions.writes() {
             before.map_or(Ok(()), |before| may_change(before, version))?;
-            let stored = self.versions.all().filter(|it| !book.versions.has(&it.id));
-            let is_other = |it: &Version| it.name == version.name && it.id != version.id;
-            if stored.chain(book.versions.peek_all()).any(is_other) {
-                return conflict("versions_name");
-            }
+            let stored = self.version_names.get(&version.name).is_some_and(|id| *id != version.id);
+            taken(stored || !names.insert(&version.name), "versions_name")?;
         }
         for (_, bundle) in book.bundles.writes() {
             if self.bundles.all().any(|it| it.job == bundle.job && it.execution != bundle.execution) {

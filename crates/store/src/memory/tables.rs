@@ -8,9 +8,11 @@ use decisions::book::{Kept, Shelf};
 use decisions::records::{
     Attempt, AttemptKey, Blob, Bundle, Collection, Collector, Delivery, EffectRow, Event, Execution, Job,
     Log, Possession, PossessionKey, Queue, ReadyKey, Run, Runner, Tenant, Token, Transition, Upload, Usage,
-    Version, Webhook, WebhookKey,
+    Version, VersionName, Webhook, WebhookKey,
 };
-use wire::{BlobId, CollectionId, ExecId, JobId, MessageId, RunId, TenantId, TokenId, UploadId, VersionId};
+use wire::{
+    BlobId, CollectionId, Digest, ExecId, JobId, MessageId, RunId, TenantId, TokenId, UploadId, VersionId,
+};
 
 use crate::StoreError;
 
@@ -109,6 +111,8 @@ pub struct Tables {
     pub triggers: BTreeMap<(TenantId, String), RunId>,
     pub job_keys: BTreeMap<(TenantId, String), JobId>,
     pub ready: BTreeSet<ReadyKey>,
+    pub blobs_here: BTreeMap<Digest, BlobId>,
+    pub version_names: BTreeMap<VersionName, VersionId>,
     pub specs: BTreeMap<JobId, Arc<str>>,
     pub plans: BTreeMap<RunId, Arc<str>>,
     pub needs: BTreeSet<(JobId, JobId)>,
@@ -153,6 +157,16 @@ impl Tables {
         }
         for (_, job) in book.jobs.writes() {
             self.job_keys.extend(job.key.clone().map(|key| ((job.tenant, key), job.id)));
+        }
+        for (_, blob) in book.blobs.writes() {
+            if blob.is_here() {
+                self.blobs_here.insert(blob.digest, blob.id);
+            } else if self.blobs_here.get(&blob.digest) == Some(&blob.id) {
+                self.blobs_here.remove(&blob.digest);
+            }
+        }
+        for (_, version) in book.versions.writes() {
+            self.version_names.insert(version.name.clone(), version.id);
         }
         self.tenants.write(&book.tenants);
         self.runs.write(&book.runs);

@@ -49,19 +49,19 @@ static VERSIONS_OF_PACKAGE: LazyLock<String> = LazyLock::new(|| {
 });
 static BUNDLE_OF: LazyLock<String> = LazyLock::new(|| format!("{} WHERE t.job_id = $1", *entries::BUNDLE));
 
-static BLOBS_UNREFERENCED: LazyLock<String> = LazyLock::new(|| {
+pub static BLOBS_UNREFERENCED: LazyLock<String> = LazyLock::new(|| {
     format!(
         "SELECT {} FROM blobs t WHERE refs = 0 AND state <> 'deleted' AND id > $1 ORDER BY id LIMIT $2",
         selected::<Blob>("t")
     )
 });
-const UPLOADS_DUE: &str = "
+pub const UPLOADS_DUE: &str = "
     SELECT id FROM uploads WHERE is_open AND expires_at <= (SELECT clock_timestamp())
     ORDER BY expires_at, id LIMIT $1";
-static LITTER: LazyLock<String> = LazyLock::new(|| {
+pub static LITTER: LazyLock<String> = LazyLock::new(|| {
     format!("SELECT {} FROM uploads t WHERE litter ORDER BY id LIMIT $1", selected::<Upload>("t"))
 });
-const VERSIONS_DUE: &str = "
+pub const VERSIONS_DUE: &str = "
     SELECT id FROM versions
     WHERE state = 'tombstoned' AND NOT purged AND retention_until <= (SELECT clock_timestamp())
     ORDER BY retention_until, id LIMIT $1";

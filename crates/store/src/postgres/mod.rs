@@ -30,6 +30,8 @@ mod load;
 mod logs;
 mod open;
 mod outbox;
+#[cfg(test)]
+mod plans;
 mod pool;
 mod questions;
 mod queue;

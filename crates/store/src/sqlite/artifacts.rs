@@ -114,11 +114,11 @@ impl Loader<'_> {
     }
 }
 
-const UPLOADS_DUE: &str = "SELECT id FROM uploads \
+pub const UPLOADS_DUE: &str = "SELECT id FROM uploads \
      WHERE state <> 'committed' AND state <> 'aborted' AND expires_at <= ?1 ORDER BY expires_at, id LIMIT ?2";
-const VERSIONS_DUE: &str = "SELECT id FROM versions \
+pub const VERSIONS_DUE: &str = "SELECT id FROM versions \
      WHERE state = 'tombstoned' AND NOT purged AND retention_until <= ?1 ORDER BY retention_until, id LIMIT ?2";
-const BUNDLES_DUE: &str = "SELECT exec_id FROM bundles \
+pub const BUNDLES_DUE: &str = "SELECT exec_id FROM bundles \
      WHERE NOT dropped AND keep_until IS NOT NULL AND keep_until <= ?1 ORDER BY keep_until, exec_id LIMIT ?2";
 
 pub fn due(connection: &Connection, now: Time, limit: usize) -> rusqlite::Result<ArtifactsDue> {

@@ -18,10 +18,11 @@ pub fn blob(connection: &Connection, id: BlobId) -> rusqlite::Result<Option<Blob
     rows::one(connection, &[BLOB, " WHERE id = ?1"].concat(), [id.text().as_str()], read)
 }
 
+pub const HERE: &str = "SELECT id FROM blobs WHERE digest = ?1 AND claimed_by IS NULL AND state <> 'deleted'";
+
 /// The one that can be read and referred to.
 pub fn here(connection: &Connection, digest: Digest) -> rusqlite::Result<Option<BlobId>> {
-    let sql = "SELECT id FROM blobs WHERE digest = ?1 AND claimed_by IS NULL AND state <> 'deleted'";
-    rows::one(connection, sql, [digest.as_bytes()], rows::read_id)
+    rows::one(connection, HERE, [digest.as_bytes()], rows::read_id)
 }
 
 pub fn blob_of(connection: &Connection, tenant: TenantId, digest: Digest) -> rusqlite::Result<Option<Blob>> {
@@ -60,8 +61,11 @@ pub fn unreferenced(
     after: Option<BlobId>,
     limit: usize,
 ) -> rusqlite::Result<Vec<Blob>> {
-    let sql = [BLOB, " WHERE refs = 0 AND state <> 'deleted' AND id > ?1 ORDER BY id LIMIT ?2"].concat();
-    rows::all(connection, &sql, params![after_text(after), stored(limit as u64)], read)
+    rows::all(connection, &unreferenced_sql(), params![after_text(after), stored(limit as u64)], read)
+}
+
+pub fn unreferenced_sql() -> String {
+    [BLOB, " WHERE refs = 0 AND state <> 'deleted' AND id > ?1 ORDER BY id LIMIT ?2"].concat()
 }
 
 pub fn files_after(

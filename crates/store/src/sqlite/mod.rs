@@ -16,6 +16,8 @@ mod loader;
 mod logs;
 mod open;
 mod outbox;
+#[cfg(test)]
+mod plans;
 mod rows;
 mod save;
 mod tokens;

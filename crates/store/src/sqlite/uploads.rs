@@ -16,7 +16,11 @@ pub fn upload(connection: &Connection, id: UploadId) -> rusqlite::Result<Option<
 }
 
 pub fn litter(connection: &Connection, limit: i64) -> rusqlite::Result<Vec<Upload>> {
-    rows::all(connection, &[UPLOAD, " WHERE litter ORDER BY id LIMIT ?1"].concat(), [limit], read)
+    rows::all(connection, &litter_sql(), [limit], read)
+}
+
+pub fn litter_sql() -> String {
+    [UPLOAD, " WHERE litter ORDER BY id LIMIT ?1"].concat()
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Upload> {

@@ -2,6 +2,11 @@
 //!
 //! Where time matters, a test gives commands no time (`Duration::ZERO`) or plenty: PostgreSQL reads its own clock.
 
+mod artifact_asks;
+mod artifact_finders;
+mod artifact_guards;
+mod artifact_races;
+mod artifact_round_trip;
 mod asks;
 mod chunks;
 mod finders;

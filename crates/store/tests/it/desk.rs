@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use decisions::ask::merged;
-use decisions::doctor::{JobFile, RunFile, check_delivery, check_job, check_run, replay};
-use decisions::records::{Delivery, Event, Execution, Log, LogChunk, QueueId, Runner, Token};
+use decisions::doctor::{BlobFile, JobFile, RunFile, check_delivery, check_job, check_run, replay};
+use decisions::records::{
+    Collector, Delivery, Event, Execution, Log, LogChunk, QueueId, Runner, Token, Upload, Usage, Version,
+};
 use decisions::{Answer, Ask, Book, Changes, Command, Granted, Policy, Refusal, decide};
 use machines::Machine;
 use store::{Loaded, Store, StoreError};
@@ -195,6 +197,12 @@ pub struct Contents {
     pub queues_ready: Vec<QueueId>,
     pub live: Vec<(Execution, TenantId)>,
     pub logs: Vec<(Log, Vec<LogChunk>)>,
+    pub blobs: Vec<BlobFile>,
+    pub usages: Vec<Usage>,
+    pub versions: Vec<Version>,
+    /// Those that the log knows.
+    pub uploads: Vec<Upload>,
+    pub collector: Collector,
 }
 
 pub async fn contents<S: Store>(store: &S) -> Contents {
@@ -211,10 +219,26 @@ pub async fn contents<S: Store>(store: &S) -> Contents {
             logs.push((log, store.log_chunks(execution.id, 0, ALL).await.unwrap()));
         }
     }
+    let (mut usages, mut versions) = (Vec::new(), Vec::new());
+    for tenant in &tenants {
+        usages.push(store.usage(tenant.id).await.unwrap());
+        versions.extend(store.versions_of(tenant.id, None, None, ALL).await.unwrap());
+    }
+    let events = store.events_after(0, ALL).await.unwrap();
+    let mut uploads = Vec::new();
+    let begun = events.iter().filter(|event| event.machine == "upload" && event.from.is_none());
+    for id in begun.map(|event| event.entity.parse().unwrap()) {
+        uploads.push(store.upload(id).await.unwrap().expect("an upload that the log knows is there"));
+    }
     Contents {
         tokens,
         runners,
         logs,
+        blobs: store.blob_files_after(None, ALL).await.unwrap(),
+        usages,
+        versions,
+        uploads,
+        collector: store.collector().await.unwrap(),
         queues_ready: store.queues_ready().await.unwrap(),
         live: store.executions_live(ALL).await.unwrap(),
         tenants,
@@ -222,7 +246,7 @@ pub async fn contents<S: Store>(store: &S) -> Contents {
         jobs,
         runs: store.run_files_after(None, ALL).await.unwrap(),
         deliveries: store.deliveries_after(None, ALL).await.unwrap(),
-        events: store.events_after(0, ALL).await.unwrap(),
+        events,
     }
 }
 
@@ -264,6 +288,15 @@ impl Contents {
         for execution in self.jobs.iter().flat_map(|file| &file.executions) {
             note("lease", execution.id.to_string(), execution.lease.get().as_str());
             note("execution", execution.id.to_string(), execution.status.get().as_str());
+        }
+        for BlobFile { blob, .. } in &self.blobs {
+            note("blob", blob.id.to_string(), blob.state.get().as_str());
+        }
+        for version in &self.versions {
+            note("version", version.id.to_string(), version.state.get().as_str());
+        }
+        for upload in &self.uploads {
+            note("upload", upload.id.to_string(), upload.state.get().as_str());
         }
         for delivery in &self.deliveries {
             note("delivery", delivery.id.to_string(), delivery.state.get().as_str());

@@ -1,5 +1,7 @@
 //! Records that no decision made: every field set, or none that may be missing, with values that are hard to store.
 
+pub mod artifacts;
+
 use std::time::Duration;
 
 use decisions::Changes;

@@ -115,15 +115,21 @@ async fn make_version(
 async fn push(server: &Server, item: Item, bars: &Bars, connected: &AtomicBool) -> Result<Pushed> {
     let file = item.file.clone();
     let shown = file.display().to_string();
+    // Full once it is hashed; then it shows what is sent.
+    let bar = bars.begin(&item.path, file.metadata().map_or(0, |metadata| metadata.len()));
+    let hashed = bar.mover();
     let read = tokio::task::spawn_blocking(move || {
         let file = File::open(&file)?;
-        Source::read(file, |_| true)
+        Source::read(file, |bytes| {
+            hashed(bytes);
+            true
+        })
     });
     let source = read.await?.map_err(|error| unreadable(&shown, error))?;
     let note = Note {
         remembered: Remembered::upload(&server.url, &server.tenant, &source.digest()),
         sending: Mutex::new((0, Taken::default())),
-        bar: bars.begin(&item.path, source.length()),
+        bar,
         bars,
         connected,
     };

@@ -32,7 +32,13 @@ impl Killer {
     /// Kills the server at its Nth call of this kind, counted in each of its threads.
     fn attach(site: &Site, call: &str, number: usize) -> Killer {
         let mut strace = Command::new("strace")
-            .args(["-f", "-e", &format!("trace={call}"), "-e", &format!("inject={call}:signal=SIGKILL:when={number}")])
+            .args([
+                "-f",
+                "-e",
+                &format!("trace={call}"),
+                "-e",
+                &format!("inject={call}:signal=SIGKILL:when={number}"),
+            ])
             .args(["-p", &site.server.id().to_string()])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -104,7 +110,10 @@ fn push_parts(site: &Site, bytes: &[u8]) -> Result<(), Gone> {
         let path = url.split_once("/v1/").map(|(_, rest)| format!("/v1/{rest}")).expect("our own");
         let reply = ask(site.address(), "PUT", &path, &[], bytes).map_err(|_| Gone)?;
         assert_eq!(reply.status, 200, "{}", reply.text());
-        let tag = reply.head.lines().find_map(|line| line.to_ascii_lowercase().strip_prefix("etag:").map(str::to_owned));
+        let tag = reply
+            .head
+            .lines()
+            .find_map(|line| line.to_ascii_lowercase().strip_prefix("etag:").map(str::to_owned));
         tags.push(json!({"number": part["number"], "etag": tag.expect("an ETag").trim()}));
     }
     let parts = json!({"parts": tags}).to_string();
@@ -119,8 +128,9 @@ fn push_small(site: &Site, bytes: &[u8]) -> Result<(), Gone> {
 }
 
 fn publish(site: &Site) -> Result<(), Gone> {
-    let entries: Vec<Value> =
-        [b'a', b'b', b'c'].map(|it| json!({"path": format!("{}.bin", it as char), "digest": digest(&content(it))})).into();
+    let entries: Vec<Value> = [b'a', b'b', b'c']
+        .map(|it| json!({"path": format!("{}.bin", it as char), "digest": digest(&content(it))}))
+        .into();
     let draft = json!({"version": "1.0", "entries": entries}).to_string();
     json_of(&send(site, "POST", "/packages/app/versions", draft.as_bytes())?, &[200, 201]);
     let published = json_of(&send(site, "POST", "/packages/app/versions/1.0/publish", b"")?, &[200]);
@@ -185,7 +195,7 @@ fn same_final_set(site: &Site, after: &str) {
 /// Returns how often the server was killed.
 fn kill_at_each(call: &str) -> usize {
     for number in 1..=CALLS_MAX {
-        let mut site = Site::start(&["--blob-grace", GRACE, "--upload-ttl", "2s"]);
+        let mut site = Site::start(&["--blob-grace", GRACE, "--upload-ttl", "2s", "--gc-hold", "1s"]);
         let killer = Killer::attach(&site, call, number);
         let survived = story(&site).is_ok();
         drop(killer);

@@ -14,6 +14,7 @@ mod site;
 mod views;
 mod worker;
 
+mod artifacts;
 mod cancels;
 mod chaos;
 mod crashes;

@@ -25,6 +25,10 @@ impl Program {
         Program { child: command.spawn().expect("the binary starts"), log: log.into() }
     }
 
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(self.child.id() as i32).expect("a child has an id");
         kill_process(pid, signal).expect("a child that was not collected can be signalled");

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use async_nats::header::NATS_MESSAGE_ID;
 use async_nats::jetstream;
 use async_nats::jetstream::stream::Config;
 use futures_util::StreamExt;
@@ -78,7 +79,7 @@ async fn nats_gets_events_by_stream_and_by_subject() {
             let message = plain.next().await.unwrap();
             let body: serde_json::Value = serde_json::from_slice(&message.payload).unwrap();
             assert_eq!(body["type"], "job.finished");
-            ids.insert(message.headers.unwrap().get("Nats-Msg-Id").unwrap().to_string());
+            ids.insert(message.headers.unwrap().get(NATS_MESSAGE_ID).unwrap().to_string());
         }
         assert_eq!(ids, of("nats:plain.jobs"));
         let state = &stream.info().await.unwrap().state;
@@ -86,7 +87,7 @@ async fn nats_gets_events_by_stream_and_by_subject() {
         let mut kept = BTreeSet::new();
         for sequence in 1..=state.messages {
             let message = stream.get_raw_message(sequence).await.unwrap();
-            kept.insert(message.headers.get("Nats-Msg-Id").unwrap().to_string());
+            kept.insert(message.headers.get(NATS_MESSAGE_ID).unwrap().to_string());
         }
         assert_eq!(kept, of("nats:events.jobs").union(&of("/events.other")).cloned().collect());
     };

@@ -10,7 +10,7 @@ use std::time::Duration;
 #[derive(Clone)]
 pub struct Sink {
     pub address: SocketAddr,
-    /// How often each message came, by its id.
+    /// How often each message was taken, by its id.
     seen: Arc<Mutex<BTreeMap<String, u32>>>,
     /// What the subscriber did: once for each message.
     applied: Arc<Mutex<Vec<serde_json::Value>>>,
@@ -49,6 +49,13 @@ impl Sink {
         self.applied.lock().unwrap().clone()
     }
 
+    fn is_new(&self, id: String) -> bool {
+        let mut seen = self.seen.lock().unwrap();
+        let times = seen.entry(id).or_default();
+        *times += 1;
+        *times == 1
+    }
+
     /// One request of a connection; `None` when it is over.
     fn answer(&self, mut stream: &TcpStream) -> Option<()> {
         let mut reader = BufReader::new(stream);
@@ -72,11 +79,10 @@ impl Sink {
         }
         let mut body = vec![0; length];
         reader.read_exact(&mut body).ok()?;
-        let status = if self.broken.load(Ordering::SeqCst) { "500 Broken" } else { "200 OK" };
-        if status.starts_with("200") && self.seen.lock().unwrap().insert(id.clone(), 1).is_none() {
+        let broken = self.broken.load(Ordering::SeqCst);
+        let status = if broken { "500 Broken" } else { "200 OK" };
+        if !broken && self.is_new(id) {
             self.applied.lock().unwrap().push(serde_json::from_slice(&body).unwrap());
-        } else {
-            *self.seen.lock().unwrap().entry(id).or_default() += 1;
         }
         std::thread::sleep(Duration::from_millis(10)); // so that a kill finds something on its way
         write!(stream, "HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n").ok()

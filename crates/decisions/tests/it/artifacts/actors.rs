@@ -4,7 +4,7 @@ use decisions::collections::{BlobsSwept, ClaimBlobs, FinishCollection, MarkBlobs
 use decisions::records::{Measured, VersionName};
 use decisions::uploads::{AbortUpload, CommitUpload, ContentReceived, StartUpload};
 use decisions::versions::{
-    CreateVersion, PublishVersion, RestoreVersion, TombstoneVersion, Verdict, VersionDue,
+    CreateVersion, PublishVersion, RestoreVersion, TombstoneVersion, Verdict, VersionDue, content_hash,
 };
 use decisions::{Answer, Refusal};
 use machines::upload;
@@ -139,7 +139,11 @@ impl Actor {
                 let id = VersionId::from_u128(number);
                 world.perform(CreateVersion { id, name, entries })?;
             }
-            1 => drop(world.perform(PublishVersion { name, verdict: Verdict::Allow, release: false })?),
+            1 => {
+                let version = world.versions.iter().find(|version| version.name == name).expect("its draft");
+                let judged = content_hash(&version.entries);
+                world.perform(PublishVersion { name, verdict: Verdict::Allow, judged, release: false })?;
+            }
             2 => drop(world.perform(TombstoneVersion { name, retention: RETENTION })?),
             _ => {
                 world.perform(RestoreVersion { name, verdict: Verdict::Allow })?;

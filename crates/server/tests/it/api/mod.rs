@@ -18,3 +18,4 @@ mod runs;
 mod stopping;
 mod tenants;
 mod tokens;
+mod webhooks;

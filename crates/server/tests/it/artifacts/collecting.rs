@@ -9,7 +9,7 @@ use server::artifacts::versions::publish;
 use store::Store;
 
 use crate::artifacts::yard::{Yard, digest, name};
-use crate::block_on;
+use crate::script::block_on;
 
 const GRACE: Duration = Duration::from_millis(30);
 const LONG: Duration = Duration::from_secs(3600);

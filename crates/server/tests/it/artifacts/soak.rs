@@ -14,7 +14,7 @@ use server::{Failure, Mint};
 use wire::TenantId;
 
 use crate::artifacts::yard::{Yard, digest, name};
-use crate::block_on;
+use crate::script::block_on;
 
 const WORKERS: u64 = 8;
 const COLLECTIONS: u64 = 100;
@@ -36,7 +36,8 @@ struct Counters {
 #[test]
 fn nothing_published_is_lost_and_nothing_is_left_behind() {
     block_on(async {
-        let collections = std::env::var("DELTACI_SOAK_COLLECTIONS").map_or(COLLECTIONS, |it| it.parse().unwrap());
+        let collections =
+            std::env::var("DELTACI_SOAK_COLLECTIONS").map_or(COLLECTIONS, |it| it.parse().unwrap());
         let yard = Arc::new(Yard::open(GRACE, UPLOAD_TTL).await);
         let (stop, counters) = (Arc::new(AtomicBool::new(false)), Arc::new(Counters::default()));
         let upkeep = tokio::spawn(yard.upkeep().run());
@@ -64,7 +65,10 @@ fn nothing_published_is_lost_and_nothing_is_left_behind() {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         println!(
             "{collections} collections, {deleted} blobs deleted; {} pushes, {} publications, {} restores, {} versions read again",
-            count(&counters.pushed), count(&counters.published), count(&counters.restored), count(&counters.verified),
+            count(&counters.pushed),
+            count(&counters.published),
+            count(&counters.restored),
+            count(&counters.verified),
         );
         assert!(deleted > collections / 4, "the collections had something to do: {deleted}");
         assert!(count(&counters.published) > collections, "the others had, too");
@@ -95,7 +99,8 @@ async fn work(yard: Arc<Yard>, number: u64, stop: Arc<AtomicBool>, counters: Arc
                 let named = name(tenant, &format!("{number}.{round}"));
                 let digests: Vec<_> = contents.iter().map(|bytes| digest(bytes)).collect();
                 if yard.draft(&named, &digests).await.is_some() {
-                    let version = publish(&yard.artifacts, &yard.engine, &named, "test", false).await.unwrap();
+                    let version =
+                        publish(&yard.artifacts, &yard.engine, &named, "test", false).await.unwrap();
                     counters.published.fetch_add(1, Ordering::Relaxed);
                     kept.push(version);
                 }
@@ -135,8 +140,13 @@ async fn withdraw(yard: &Yard, version: &Version, at_once: bool) -> bool {
 async fn give_up(yard: &Yard, tenant: TenantId, bytes: &[u8]) {
     let mut other = bytes.to_vec();
     other.push(Mint.jitter().to_bits() as u8);
-    let announced =
-        Announced { tenant, digest: digest(&other), length: other.len() as u64, execution: None, measured: None };
+    let announced = Announced {
+        tenant,
+        digest: digest(&other),
+        length: other.len() as u64,
+        execution: None,
+        measured: None,
+    };
     let upload = start(&yard.engine, announced).await.unwrap();
     if upload.is_open() && other.last().is_some_and(|byte| byte % 2 == 0) {
         abort(&yard.engine, tenant, upload.id).await.unwrap();

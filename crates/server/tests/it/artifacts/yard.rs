@@ -65,7 +65,8 @@ impl Yard {
     /// `None` when bytes it needs have gone meanwhile: nobody promised to keep them longer.
     pub async fn draft(&self, name: &VersionName, digests: &[Digest]) -> Option<Version> {
         let id = Mint.version(self.engine.clock().now());
-        let entries = digests.iter().enumerate().map(|(number, digest)| (format!("f{number}"), *digest)).collect();
+        let entries =
+            digests.iter().enumerate().map(|(number, digest)| (format!("f{number}"), *digest)).collect();
         match self.engine.perform(CreateVersion { id, name: name.clone(), entries }).await {
             Ok(Answer::VersionIs { version, .. }) => Some(*version),
             Err(Failure::Refused(Refusal::BlobMissing { .. })) => None,

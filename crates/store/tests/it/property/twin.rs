@@ -167,6 +167,11 @@ impl<P: Place> Twin<P> {
         assert_eq!(ours.queues_ready, theirs.queues_ready);
         assert_eq!(ours.live, theirs.live);
         assert_eq!(ours.logs, theirs.logs);
+        assert_eq!(ours.blobs, theirs.blobs);
+        assert_eq!(ours.usages, theirs.usages);
+        assert_eq!(ours.versions, theirs.versions);
+        assert_eq!(ours.uploads, theirs.uploads);
+        assert_eq!(ours.collector, theirs.collector);
         assert_eq!(self.other.integrity().await.unwrap(), [] as [&str; 0]);
     }
 

@@ -135,7 +135,7 @@ const ACCEPTED: &[&str] = &[
     "UPDATE executions SET status = 'DONE' WHERE token = 1",
 ];
 
-fn check(sql: &str, expected: &str, result: Result<(), String>) {
+pub(super) fn check(sql: &str, expected: &str, result: Result<(), String>) {
     match result {
         Ok(()) => assert_eq!(expected, "", "{sql} was taken"),
         Err(text) => assert!(!expected.is_empty() && text.to_lowercase().contains(expected), "{sql}: {text}"),
@@ -157,7 +157,7 @@ fn sqlite_refuses_what_must_not_be() {
     });
 }
 
-fn on_sqlite(raw: &Connection, sql: &str) -> Result<(), String> {
+pub(super) fn on_sqlite(raw: &Connection, sql: &str) -> Result<(), String> {
     raw.execute_batch(sql).map_err(|error| error.to_string())
 }
 
@@ -178,7 +178,7 @@ fn postgres_refuses_what_must_not_be() {
     });
 }
 
-async fn on_postgres(raw: &Client, sql: &str) -> Result<(), String> {
+pub(super) async fn on_postgres(raw: &Client, sql: &str) -> Result<(), String> {
     let refused = |error: tokio_postgres::Error| error.as_db_error().unwrap().message().to_owned();
     raw.batch_execute(sql).await.map_err(refused)
 }
