@@ -5,7 +5,7 @@ use axum::extract::State;
 use decisions::records::Event;
 use store::Store;
 use wire::api::{AuditEvent, Page};
-use wire::{ExecId, JobId, MessageId, RunId, TenantId};
+use wire::{ExecId, JobId, MessageId, RunId, TenantId, UploadId, VersionId};
 
 use crate::api::document::Routes;
 use crate::api::guard::TenantAccess;
@@ -27,7 +27,8 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
 #[derive(Debug, Default, serde::Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 struct EventsQuery {
-    /// A run, a job with its attempts and executions, one attempt (`job_…/2`), an execution, a delivery or the tenant.
+    /// A run, a job with its attempts and executions, one attempt (`job_…/2`), an execution, a delivery, an
+    /// upload, a version or the tenant.
     #[param(nullable = false)]
     entity: Option<String>,
     /// Only what was committed after this number.
@@ -89,6 +90,10 @@ async fn resolved<S: Store>(store: &S, tenant: TenantId, entity: &str) -> Result
         store.run(id).await?.is_some_and(|run| run.tenant == tenant)
     } else if let Ok(id) = entity.parse::<MessageId>() {
         delivery_is_of(store, tenant, id).await?
+    } else if let Ok(id) = entity.parse::<UploadId>() {
+        store.upload(id).await?.is_some_and(|upload| upload.tenant == tenant)
+    } else if let Ok(id) = entity.parse::<VersionId>() {
+        version_is_of(store, tenant, id).await?
     } else if let Ok(id) = entity.parse::<ExecId>() {
         match store.execution_job(id).await? {
             Some(job) => job_is_of(store, tenant, job).await?,
@@ -113,6 +118,13 @@ async fn delivery_is_of<S: Store>(store: &S, tenant: TenantId, id: MessageId) ->
     let before = id.as_u128().checked_sub(1).map(MessageId::from_u128);
     let found = store.deliveries_after(before, 1).await?;
     Ok(found.first().is_some_and(|delivery| delivery.id == id && delivery.tenant == tenant))
+}
+
+/// Likewise.
+async fn version_is_of<S: Store>(store: &S, tenant: TenantId, id: VersionId) -> Result<bool, Problem> {
+    let before = id.as_u128().checked_sub(1).map(VersionId::from_u128);
+    let found = store.versions_of(tenant, None, before, 1).await?;
+    Ok(found.first().is_some_and(|version| version.id == id))
 }
 
 /// The tenant's rows after `after`, and where to go on unless the log ends there.

@@ -38,6 +38,9 @@ async fn a_stream_is_announced_sent_and_committed<S: Store>(site: &Site<S>) {
     assert!(text(&done["blob_id"]).starts_with("blob_"));
     assert_eq!(site.read(&acme, &digest_of(&bytes)).await.body, bytes);
     assert_eq!(site.look(&acme, &id).await["state"], "committed");
+    let told = site.get(&acme.tenant, &format!("{}/events?entity={id}", acme.path)).await.expect(200);
+    let states: Vec<_> = told["items"].as_array().expect("a list").iter().map(|it| text(&it["to"])).collect();
+    assert_eq!(states, ["initiated", "parts_uploading", "pending_commit", "committed"]);
 }
 
 async fn other_bytes_than_announced_are_refused_and_nothing_is_kept<S: Store>(site: &Site<S>) {
