@@ -10,11 +10,13 @@ use crate::artifacts::actors::{Actor, Kind};
 use crate::artifacts::checks::{check, check_rested, come_to_rest};
 use crate::artifacts::world::World;
 
+/// What goes wrong after each step.
+type Mistake = fn(&mut World);
+
 struct Search {
     seen: HashSet<u64>,
     rested: usize,
-    /// What goes wrong after each step.
-    planted: fn(&mut World),
+    planted: Mistake,
 }
 
 /// What tells two moments apart. Audit rows and stamps of the last change are not in it.
@@ -62,7 +64,7 @@ fn explore(kinds: &[Kind]) -> usize {
     search.seen.len()
 }
 
-fn search(kinds: &[Kind], planted: fn(&mut World)) -> Result<Search, String> {
+fn search(kinds: &[Kind], planted: Mistake) -> Result<Search, String> {
     let mut search = Search { seen: HashSet::new(), rested: 0, planted };
     let actors: Vec<Actor> = kinds.iter().copied().map(Actor::new).collect();
     search.visit(&World::begin(), &actors, &mut Vec::new())?;
@@ -79,7 +81,7 @@ const ALL: [Kind; 4] = [
 /// A checker that finds nothing is broken: each of these is noticed.
 #[test]
 fn planted_mistakes_are_found() {
-    let mistakes: [(&str, fn(&mut World)); 7] = [
+    let mistakes: [(&str, Mistake); 7] = [
         ("references that are not counted", |world| world.blobs.values_mut().for_each(|it| it.refs = 0)),
         ("promises without a barrier", |world| {
             let long_ago = Time::from_seconds(0);
