@@ -38,7 +38,7 @@ pub enum Judge {
     #[default]
     Absent,
     Rego(rego::Rego),
-    Remote(remote::Remote),
+    Remote(Box<remote::Remote>),
 }
 
 /// What is to be published, as the policy sees it.
@@ -97,7 +97,7 @@ impl Judge {
 
     /// An endpoint that takes `{"input":…}` and answers `{"result":…}`.
     pub fn from_address(address: &str) -> Result<Judge, PolicyError> {
-        remote::Remote::new(address).map(Judge::Remote)
+        remote::Remote::new(address).map(Box::new).map(Judge::Remote)
     }
 
     /// Nobody needs to gather a case that nobody looks at.

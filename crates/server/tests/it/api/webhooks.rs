@@ -28,9 +28,9 @@ async fn a_subscription_is_put_shown_listed_and_removed<S: Store>(site: Site<S>)
     site.get(&acme.tenant, &hook).await.refused(404, "webhook_not_found");
     let shown = json!({"id": "ci", "state": "active", "name": "ci", "url": "https://example.org/a",
         "events": ["job.finished", "run.finished"], "ordered": true});
-    assert_eq!(site.put(&acme.tenant, &hook, wanted(|_| {})).await.expect(200), shown);
+    assert_eq!(site.put_json(&acme.tenant, &hook, wanted(|_| {})).await.expect(200), shown);
     assert_eq!(site.get(&acme.tenant, &hook).await.expect(200), shown);
-    site.put(&acme.tenant, &format!("{path}/b"), wanted(|_| {})).await.expect(200);
+    site.put_json(&acme.tenant, &format!("{path}/b"), wanted(|_| {})).await.expect(200);
     let page = site.get(&acme.tenant, &format!("{path}?limit=1")).await.expect(200);
     assert_eq!((page["items"][0]["name"].as_str(), page["next"].as_str()), (Some("b"), Some("b")));
     let rest = site.get(&acme.tenant, &format!("{path}?after=b")).await.expect(200);
@@ -39,7 +39,7 @@ async fn a_subscription_is_put_shown_listed_and_removed<S: Store>(site: Site<S>)
     assert_eq!(site.delete(&acme.tenant, &hook).await.status, 204);
     site.delete(&acme.tenant, &hook).await.refused(404, "webhook_not_found");
     site.get(&acme.tenant, &hook).await.refused(404, "webhook_not_found");
-    site.put(&acme.runner, &hook, wanted(|_| {})).await.refused(403, "forbidden");
+    site.put_json(&acme.runner, &hook, wanted(|_| {})).await.refused(403, "forbidden");
 }
 
 async fn what_cannot_be_subscribed_to_is_refused_with_its_field<S: Store>(site: Site<S>) {
@@ -58,14 +58,14 @@ async fn what_cannot_be_subscribed_to_is_refused_with_its_field<S: Store>(site: 
         ("secret", json!("whsec_this is not base64 at all")),
         ("secret", json!("x".repeat(257))),
     ] {
-        let reply = site.put(&acme.tenant, &hook, wanted(|body| body[field] = value.clone())).await;
+        let reply = site.put_json(&acme.tenant, &hook, wanted(|body| body[field] = value.clone())).await;
         reply.refused(422, "invalid_input");
         assert_eq!(reply.json()["field"], field, "{value}");
     }
     let long = format!("{}/webhooks/{}", acme.path, "n".repeat(64));
-    site.put(&acme.tenant, &long, wanted(|_| {})).await.refused(422, "invalid_input");
+    site.put_json(&acme.tenant, &long, wanted(|_| {})).await.refused(422, "invalid_input");
     let odd = format!("{}/webhooks/a%20b", acme.path);
-    site.put(&acme.tenant, &odd, wanted(|_| {})).await.refused(422, "invalid_input");
+    site.put_json(&acme.tenant, &odd, wanted(|_| {})).await.refused(422, "invalid_input");
 }
 
 async fn the_outbox_is_for_administrators<S: Store>(site: Site<S>) {
@@ -83,7 +83,7 @@ async fn deliveries_are_listed_by_state_and_only_the_dead_are_redriven<S: Store>
     let acme = site.tenant("acme").await;
     // A name that leads nowhere: it fails, and pauses long enough to be looked at.
     let body = wanted(|body| body["url"] = json!("http://name.invalid/x?key=hidden"));
-    site.put(&acme.tenant, &format!("{}/webhooks/ci", acme.path), body).await.expect(200);
+    site.put_json(&acme.tenant, &format!("{}/webhooks/ci", acme.path), body).await.expect(200);
     let made =
         site.post(&acme.tenant, &format!("{}/jobs", acme.path), json!({"payload": 1})).await.expect(201);
     let job = made["id"].as_str().unwrap();

@@ -109,11 +109,13 @@ async fn what_a_job_says_it_brought_must_be_here<S: Store>(site: Site<S>) {
 
 async fn the_tests_of_a_job_are_told_however_it_ended<S: Store>(site: Site<S>) {
     let acme = site.tenant("acme").await;
-    let report = br#"<testsuite name="s"><testcase name="a" time="0.5"/><testcase name="b"><failure message="no"/>
+    let report =
+        br#"<testsuite name="s"><testcase name="a" time="0.5"/><testcase name="b"><failure message="no"/>
         </testcase></testsuite>"#;
     for (status, state) in [("SUCCEEDED", "SUCCEEDED"), ("FAILED", "FAILED")] {
         let (job, lease) = site.active_job(&acme).await;
-        let (good, bad) = (bring(&site, &acme, &lease, report).await, bring(&site, &acme, &lease, b"no XML").await);
+        let (good, bad) =
+            (bring(&site, &acme, &lease, report).await, bring(&site, &acme, &lease, b"no XML").await);
         let artifacts = json!([
             {"type": "junit", "path": "one.xml", "uri": format!("blob:{good}")},
             {"type": "junit", "path": "two.xml", "uri": format!("blob:{good}")},

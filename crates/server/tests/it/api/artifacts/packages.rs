@@ -47,7 +47,8 @@ async fn a_version_is_drafted_published_and_stays_as_it_is<S: Store>(site: Site<
     let shown = site.get(&acme.tenant, &format!("{}/packages/app/versions/1", acme.path)).await.expect(200);
     assert_eq!(shown, published);
     let told = site.get(&acme.tenant, &format!("{}/events?entity={}", acme.path, text(&made["id"]))).await;
-    let states: Vec<_> = told.expect(200)["items"].as_array().expect("a list").iter().map(|it| text(&it["to"])).collect();
+    let states: Vec<_> =
+        told.expect(200)["items"].as_array().expect("a list").iter().map(|it| text(&it["to"])).collect();
     assert_eq!(states, ["draft", "published"]);
     let other = format!("{}/packages/app/versions/2", acme.path);
     site.get(&acme.tenant, &other).await.refused(404, "version_not_found");
