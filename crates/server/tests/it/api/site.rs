@@ -227,7 +227,7 @@ impl<S: Store> Site<S> {
         let fits = |template: &str| {
             let (template, path) = (template.split('/'), path.split('/'));
             // A file's path within a version is one parameter, however deep it is.
-            let deep = template.clone().last() == Some("{path}");
+            let deep = template.clone().next_back() == Some("{path}");
             let (parts, given) = (template.clone().count(), path.clone().count());
             (parts == given || (deep && parts < given))
                 && template.zip(path).all(|(part, given)| part == given || part.starts_with('{'))
