@@ -65,7 +65,8 @@ impl Drop for Killer {
 
 fn send(site: &Site, method: &str, path: &str, body: &[u8]) -> Result<Reply, Gone> {
     let bearer = format!("Bearer {ADMIN}");
-    let headers = [("authorization", bearer.as_str())];
+    let kind = if method == "PUT" { "application/octet-stream" } else { "application/json" };
+    let headers = [("authorization", bearer.as_str()), ("content-type", kind)];
     ask(site.address(), method, &format!("/v1/tenants/default{path}"), &headers, body).map_err(|_| Gone)
 }
 

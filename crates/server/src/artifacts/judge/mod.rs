@@ -97,7 +97,7 @@ impl Judge {
 
     /// An endpoint that takes `{"input":…}` and answers `{"result":…}`.
     pub fn from_address(address: &str) -> Result<Judge, PolicyError> {
-        remote::Remote::new(address).map(|remote| Judge::Remote(Box::new(remote)))
+        remote::Remote::new(address).map(Box::new).map(Judge::Remote)
     }
 
     /// Nobody needs to gather a case that nobody looks at.
@@ -173,7 +173,7 @@ mod tests {
             "publish := true",
             r#"publish := "allow""#,
             "publish := 1 / 0",
-            r#"publish := {"decision": "allow"} if count(numbers.range(1, 100000000)) > 1"#,
+            r#"publish := {"decision": "allow"} if count([1 | some i in numbers.range(1, 3000); some j in numbers.range(1, 3000); i != j]) > 1"#,
         ] {
             let answer = judged(rule).await;
             assert!(matches!(answer, Err(Trouble::NotJudged(_))), "{rule}: {answer:?}");
