@@ -53,7 +53,7 @@ impl Server {
 
     /// Of one package, or of all.
     pub async fn versions(&self, package: Option<&str>) -> Result<Vec<VersionSummary>, ApiError> {
-        let path = package.map_or_else(|| self.of_tenant("/versions"), |package| self.of_package(package));
+        let path = package.map_or_else(|| self.of_tenant("/packages"), |package| self.of_package(package));
         self.all(&(path + "?")).await
     }
 

@@ -1,4 +1,4 @@
-//! Killed at every step of an upload, a commit, a publication and a collection: after a restart the same is there, and
+//! Artifacts of real jobs. And a server killed at every step of an upload, a commit, a publication and a collection: after a restart the same is there, and
 //! nothing else.
 //!
 //! The kernel does the killing: `strace` sends SIGKILL at the Nth call of one kind, so that each step that reaches the disk
@@ -13,9 +13,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use crate::e2e::crashes::until_succeeded;
 use crate::e2e::http::{Reply, ask};
 use crate::e2e::patience::until;
-use crate::e2e::site::{ADMIN, Site};
+use crate::e2e::site::{ADMIN, LONG, Site};
+use crate::e2e::worker::Worker;
 
 const GRACE: &str = "150ms";
 /// A call that has not killed by then is over and done with.
@@ -217,11 +219,46 @@ fn kill_at_each(call: &str) -> usize {
 #[test]
 fn a_server_killed_at_any_sync_comes_to_the_same_end() {
     let kills = kill_at_each("fdatasync");
+    println!("{kills} kills");
     assert!(kills >= 5, "{kills} kills");
 }
 
 #[test]
 fn a_server_killed_at_any_link_rename_or_deletion_comes_to_the_same_end() {
     let kills: usize = ["linkat", "renameat2", "unlink,unlinkat", "fsync"].map(kill_at_each).iter().sum();
+    println!("{kills} kills");
     assert!(kills >= 4, "{kills} kills");
+}
+
+/// Nothing of it can be seen before the job's commit, and all of it after.
+#[test]
+fn a_job_makes_its_artifacts_visible_with_its_commit() {
+    let site = Site::start(&LONG);
+    let junit = r#"<testsuite name="s"><testcase name="a"/><testcase name="b"><failure message="no"/></testcase></testsuite>"#;
+    let steps = json!([
+        "mkdir out && echo hello >out/app.txt && ln -s /etc/passwd out/link.txt",
+        format!("printf %s '{junit}' >out/junit.xml"),
+    ]);
+    let artifacts =
+        json!([{"type": "file", "path_glob": "out/*.txt"}, {"type": "junit", "path_glob": "**/junit.xml"}]);
+    let publish = json!({"package": "app", "version": "1.0"});
+    let job = json!({"name": "build", "steps": steps, "artifacts": artifacts, "publish": publish});
+    let run = site.post("/v1/tenants/default/runs", &json!({"plan": {"jobs": [job]}})).expect(201);
+    let version = "/v1/tenants/default/packages/app/versions/1.0";
+    assert_eq!(site.get(version).status, 404);
+    let _worker = Worker::start(&site, "a", &[]);
+    let run = until_succeeded(&site, &run, 1);
+    let id = run["jobs"][0]["id"].as_str().expect("an id");
+    let shown = site.get(&format!("/v1/tenants/default/jobs/{id}")).expect(200);
+    let paths: Vec<&str> =
+        shown["artifacts"].as_array().expect("a list").iter().filter_map(|it| it["path"].as_str()).collect();
+    assert_eq!(paths, ["out/app.txt", "out/junit.xml"], "{shown:#}");
+    assert_eq!((&shown["tests"]["total"], &shown["tests"]["failed"]), (&json!(2), &json!(1)), "{shown:#}");
+    assert_eq!(site.get(version).expect(200)["state"], "published");
+    assert_eq!(site.get(&format!("{version}/files/out/app.txt")).text(), "hello\n");
+    assert!(
+        site.get(&format!("/v1/tenants/default/jobs/{id}/log")).text().contains("link.txt"),
+        "the link is named"
+    );
+    site.is_healthy();
 }

@@ -75,7 +75,7 @@ impl Depot {
             .route("/v1/tenants/{tenant}/uploads/{id}", get(bytes::look))
             .route("/v1/tenants/{tenant}/uploads/{id}/content", put(bytes::content))
             .route("/v1/tenants/{tenant}/uploads/{id}/commit", post(bytes::commit))
-            .route("/v1/tenants/{tenant}/versions", get(versions::list))
+            .route("/v1/tenants/{tenant}/packages", get(versions::list))
             .route(versions, post(versions::draft).get(versions::list_of))
             .route(&format!("{versions}/{{version}}"), get(versions::version))
             .route(&format!("{versions}/{{version}}/{{verb}}"), post(versions::change))
