@@ -53,6 +53,8 @@ pub struct Inner {
     pub taken: usize,
     /// Bodies that are being taken, and the most at a time.
     pub at_a_time: (usize, usize),
+    /// No body is taken before so many came at a time.
+    pub gather: usize,
     pub collections: u32,
 }
 
@@ -127,6 +129,9 @@ impl Depot {
             inner.at_a_time.0 += 1;
             inner.at_a_time.1 = inner.at_a_time.1.max(inner.at_a_time.0);
         });
+        while self.with(|inner| inner.at_a_time.1 < inner.gather) {
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
         let (mut taken, mut stream) = (Vec::new(), body.into_data_stream());
         let mut whole = true;
         while let Some(piece) = stream.next().await {
