@@ -8,7 +8,7 @@ use wire::{Digest, TenantId, VersionId};
 
 use crate::blobs::{asks_for, possessed, refer};
 use crate::records::{Artifact, Bundle, Execution, Tenant, Version, VersionName};
-use crate::versions::{Verdict, draft_version, publish_draft};
+use crate::versions::{Verdict, draft_version, holds, publish_draft};
 use crate::{Ask, Draft, Refusal};
 
 #[derive(Debug, Clone)]
@@ -51,12 +51,7 @@ impl Stored {
         let publish = self.publish.as_ref()?;
         let id = draft.book().version_names.get(&self.name(publish))?;
         let known: &Version = draft.get(id)?;
-        let wanted = self.entries();
-        let same = known.entries.len() == wanted.len()
-            && known
-                .entries
-                .iter()
-                .all(|it| wanted.iter().any(|(path, digest)| (path, digest) == (&it.path, &it.digest)));
+        let same = holds(&known.entries, &self.entries());
         let open = known.state.get() == version::State::Draft;
         (!same && !open)
             .then(|| format!("{} {} is published and holds something else", publish.package, publish.version))

@@ -47,7 +47,7 @@ pub fn draft_version(
     check_name("version", &name.version)?;
     let known = named_version(draft, name);
     if let Some(known) = &known
-        && same(&known.entries, entries)
+        && holds(&known.entries, entries)
     {
         return Ok((known.clone(), true));
     }
@@ -98,7 +98,8 @@ fn made(
     }
 }
 
-fn same(known: &[Entry], entries: &[(String, Digest)]) -> bool {
+/// Exactly these, whatever their order.
+pub fn holds(known: &[Entry], entries: &[(String, Digest)]) -> bool {
     let wanted: BTreeMap<&str, Digest> =
         entries.iter().map(|(path, digest)| (path.as_str(), *digest)).collect();
     wanted.len() == entries.len()

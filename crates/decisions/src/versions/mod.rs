@@ -11,7 +11,7 @@ mod tombstone;
 use serde_json::json;
 
 pub use content::{check_name, check_path, content_hash};
-pub use create::{CreateVersion, draft_version};
+pub use create::{CreateVersion, draft_version, holds};
 pub use due::{BundleDue, VersionDue};
 pub use publish::{PublishVersion, publish_draft};
 pub use restore::RestoreVersion;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use decisions::leases::{ExecutionDue, Lease, Wanted};
-use decisions::{Answer, Policy};
+use decisions::{Answer, Hint, Policy};
+use server::perform::{BATCH_MAX, Perform};
 use store::Store;
 use wire::{ExecId, LeaseId, RunnerId};
 
@@ -105,4 +106,28 @@ async fn successor_with_a_smaller_id<S: Store>(store: Arc<S>) {
     assert!(matches!(answers[1], Ok(Answer::Granted(_))), "{answers:?}");
     let report = server::doctor::examine(&*world.store, |_| ()).await.unwrap();
     assert!(report.findings.is_empty(), "{:#?}", report.findings);
+}
+
+/// Work that is on its way is told of once: ahead of its save where whoever listens can find the queue, otherwise after.
+#[test]
+fn a_queue_with_work_is_told_of_once() {
+    block_on(async {
+        for told in [false, true] {
+            let mut world = World::begin(InMemory::default().open().await, Policy::default()).await;
+            let submit = world.command("submit", &Words::split("J", ' ')).await.unwrap();
+            let mut core = Perform::new(Policy::default());
+            core.handle_command(submit, ()).unwrap();
+            let mut batch = core.poll_batch(BATCH_MAX).unwrap();
+            let mut loaded = world.store.load(&batch.asks(), world.now).await.unwrap();
+            core.handle_loaded(&mut batch, &mut loaded.book, loaded.now);
+            let ahead = batch.ready_ahead(|_| told).filter(is_ready).count();
+            let saved = world.store.save(loaded.session, loaded.book).await;
+            let after = core.handle_saved(batch, saved).hints.iter().filter(|hint| is_ready(hint)).count();
+            assert_eq!((ahead, after), if told { (1, 0) } else { (0, 1) });
+        }
+    });
+}
+
+fn is_ready(hint: &Hint) -> bool {
+    matches!(hint, Hint::Ready(_))
 }

@@ -159,6 +159,40 @@ fn a_batch_on_top_of_one_that_failed_is_a_conflict() {
     });
 }
 
+/// Books that wait share a commit. One of them that cannot be written takes those behind it along, and none before it.
+#[test]
+fn a_batch_that_fails_leaves_what_shared_its_commit_before_it() {
+    block_on(async {
+        let (_folder, path, desk) = at_work().await;
+        let held = Connection::open(&path).unwrap();
+        held.execute_batch("BEGIN IMMEDIATE").unwrap();
+        // The writer has the first in its hands and waits; the others are in line behind it.
+        let mut saves = Vec::new();
+        for number in 2..=4 {
+            let mut prepared = desk.prepare([submit(number)]).await.unwrap();
+            if number == 3 {
+                let mut forged = decisions::Changes::default();
+                let orphan = crate::forged::bare_run(9, wire::TenantId::from_u128(404));
+                forged.runs.insert(orphan.id, orphan);
+                prepared.loaded.book.apply(forged);
+            }
+            saves.push(tokio::spawn(finished(desk.clone(), prepared)));
+        }
+        held.execute_batch("ROLLBACK").unwrap();
+        let mut results = Vec::new();
+        for save in saves {
+            results.push(save.await.unwrap());
+        }
+        assert_eq!(results[0], Ok(()));
+        assert!(matches!(results[1], Err(StoreError::Violation(_))), "{results:?}");
+        assert!(matches!(results[2], Err(StoreError::Conflict(_))), "{results:?}");
+        let contents = desk.contents().await;
+        assert_eq!(contents.jobs.iter().map(|file| file.job.id).collect::<Vec<_>>(), [job_id(1), job_id(2)]);
+        assert_eq!(contents.problems(), [] as [&str; 0]);
+        desk.must(submit(4)).await;
+    });
+}
+
 async fn finished(desk: Desk<Sqlite>, prepared: crate::desk::Prepared<Sqlite>) -> Result<(), StoreError> {
     desk.finish(prepared).await.map(drop)
 }
