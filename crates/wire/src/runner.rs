@@ -189,6 +189,9 @@ pub struct PublishSpec {
 pub struct CacheSpec {
     pub r#type: String,
     pub key: String,
+    /// When nothing has the key, the newest whose key begins so will do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<String>,
     pub paths: Vec<String>,
 }
 

@@ -72,6 +72,26 @@ const ROOMS: &[Room] = &[
         ]),
         reason: "the store keeps records and bytes; it knows neither who asks nor why",
     },
+    Room {
+        folder: "pipeline",
+        may: May::Only(&[
+            "decisions",
+            "wire",
+            "globset",
+            "saphyr-parser",
+            "serde",
+            "serde_json",
+            "sha2",
+            "thiserror",
+            "toml",
+        ]),
+        reason: "a plan is a pure function of text and lists of files",
+    },
+    Room {
+        folder: "repo",
+        may: May::Only(&["pipeline", "rustix", "sha1", "sha2", "thiserror"]),
+        reason: "a repository is read here; what its files mean is the pipeline's business",
+    },
     Room { folder: "server", may: May::AllBut(DRIVERS), reason: "SQL lives in the store" },
     Room {
         folder: "runner",

@@ -116,17 +116,10 @@ async fn runs<S: Store>(engine: &Engine<S>, tenant: TenantId) -> Result<([Spread
 }
 
 async fn create_run<S: Store>(engine: &Engine<S>, tenant: TenantId, jobs: usize, queue: &str) -> Result<()> {
+    let spec = || RawValue::from_string(r#"{"name":"job","steps":["true"]}"#.into()).expect("it is JSON");
     let job = |number: usize| PlanJob {
-        name: format!("job-{number}"),
-        needs: Vec::new(),
-        required: true,
-        effect_once: false,
-        priority: 0,
         runs_on: vec![queue.into()],
-        attempts_max: None,
-        retry_on: None,
-        timeout_seconds: None,
-        spec: RawValue::from_string(r#"{"name":"job","steps":["true"]}"#.into()).expect("it is JSON"),
+        ..PlanJob::plain(format!("job-{number}"), spec())
     };
     let id = Mint.run(engine.clock().now());
     let plan = Some((0..jobs).map(job).collect());

@@ -43,16 +43,12 @@ impl Decide for SubmitJob {
             return if same { Ok(existing) } else { Err(Refusal::JobConflict) };
         }
         let plan = PlanJob {
-            name: self.name(),
-            needs: Vec::new(),
-            required: true,
             effect_once: self.effect_once,
             priority: self.priority,
             runs_on: self.runs_on.clone(),
             attempts_max: self.attempts_max,
-            retry_on: None,
             timeout_seconds: self.timeout_seconds,
-            spec,
+            ..PlanJob::plain(self.name(), spec)
         };
         let new = NewJob {
             id: self.id,

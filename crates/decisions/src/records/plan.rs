@@ -1,16 +1,58 @@
-//! A plan's job, as the planner or a caller hands it in; kept with the run so that it can be run again.
+//! A plan, as the planner or a caller hands it in; kept with the run, so that it can be shown and run again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use wire::Digest;
+use wire::api::{Decision, Reason};
 
 use crate::failures::ClassSet;
 use crate::refusal::Refusal;
 
+/// Every job that was thought of, also those that do not run, each with its reasons.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Plan {
+    /// The commit that the difference was taken against, if one was.
+    #[serde(default)]
+    pub base: Option<String>,
+    /// Where the jobs come from.
+    #[serde(default)]
+    pub source: Source,
+    #[serde(default)]
+    pub concurrency: Option<Concurrency>,
+    pub jobs: Vec<PlanJob>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// It came with the trigger.
+    #[default]
+    Given,
+    /// The repository's pipeline file.
+    File,
+    /// Nobody wrote a file; the projects were found.
+    Discovered,
+}
+
+/// Runs of one group: with `cancel`, a newer one supersedes the older ones.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Concurrency {
+    pub group: String,
+    pub cancel: bool,
+}
+
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PlanJob {
     pub name: String,
+    #[serde(default)]
+    pub decision: Decision,
+    #[serde(default)]
+    pub reasons: Vec<Reason>,
+    /// What the job's result depends on; a success with the same key may be reused.
+    #[serde(default)]
+    pub input_key: Option<Digest>,
     #[serde(default)]
     pub needs: Vec<String>,
     #[serde(default = "yes")]
@@ -33,6 +75,27 @@ pub struct PlanJob {
 
 fn yes() -> bool {
     true
+}
+
+impl PlanJob {
+    /// To be run, required, with nothing special about it.
+    pub fn plain(name: String, spec: Box<RawValue>) -> PlanJob {
+        PlanJob {
+            name,
+            decision: Decision::Run,
+            reasons: Vec::new(),
+            input_key: None,
+            needs: Vec::new(),
+            required: true,
+            effect_once: false,
+            priority: 0,
+            runs_on: Vec::new(),
+            attempts_max: None,
+            retry_on: None,
+            timeout_seconds: None,
+            spec,
+        }
+    }
 }
 
 const NAME_LENGTH_MAX: usize = 200;

@@ -40,6 +40,33 @@ pub struct Run {
     pub finished_at: Option<Time>,
 }
 
+/// Whose code a run executes. What an untrusted run leaves behind (successes, caches) is never used by a trusted one.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Trust {
+    #[default]
+    Trusted,
+    /// A stranger's, such as a pull request from a fork.
+    Untrusted,
+}
+
+impl Trust {
+    pub const ALL: [Trust; 2] = [Trust::Trusted, Trust::Untrusted];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Trust::Trusted => "trusted",
+            Trust::Untrusted => "untrusted",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Trust> {
+        Trust::ALL.into_iter().find(|trust| trust.as_str() == text)
+    }
+}
+
 /// Why all jobs of a run are being stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sweep {

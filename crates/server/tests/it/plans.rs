@@ -34,8 +34,8 @@ fn plan_job(name: String, options: &str) -> Said<PlanJob> {
         _ => needs,
     };
     let retry_on = options.option("retry").map(|classes| classes.replace('+', ","));
+    let spec = RawValue::from_string(json!({ "name": name }).to_string()).expect("a specification is JSON");
     Ok(PlanJob {
-        spec: RawValue::from_string(json!({ "name": name }).to_string()).expect("a specification is JSON"),
         needs,
         required: !options.has("optional"),
         effect_once: options.has("once"),
@@ -44,7 +44,7 @@ fn plan_job(name: String, options: &str) -> Said<PlanJob> {
         attempts_max: options.number("attempts")?,
         retry_on: retry_on.map(|classes| ClassSet::parse(&classes).ok_or("no such class")).transpose()?,
         timeout_seconds: options.seconds("timeout")?,
-        name,
+        ..PlanJob::plain(name, spec)
     })
 }
 

@@ -29,8 +29,8 @@ pub use logs::{LogEnd, LogExecution, LogGap, LogOffset, LogText};
 pub use problem::Problem;
 pub use runners::{Held, RunnerView};
 pub use runs::{
-    CancelRun, EffectClass, JobSummary, Plan, PlanView, PlannedJob, PlannedJobView, Reason, RerunRun,
-    RunSummary, RunView, TriggerRun,
+    CancelRun, Decision, EffectClass, JobSummary, Plan, PlanView, PlannedJob, PlannedJobView, Reason,
+    RerunRun, RunSummary, RunView, TriggerRun,
 };
 pub use tenants::{CreateTenant, TenantView, WorkflowView};
 pub use tokens::{CreateToken, MintedToken, TokenKind, TokenView};

@@ -164,18 +164,50 @@ pub struct PlanView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlannedJobView {
     pub name: String,
-    /// `run`, `skip` or `reuse`.
-    pub decision: String,
+    pub decision: Decision,
     pub reasons: Vec<Reason>,
     pub needs: Vec<String>,
     pub required: bool,
 }
 
-/// Why the planner decided so.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+/// What the planner decided about a job.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Decision {
+    #[default]
+    Run,
+    /// Nothing it depends on changed since the base.
+    Skip,
+    /// An earlier success had the same inputs; the reason names it.
+    Reuse,
+}
+
+impl Decision {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Decision::Run => "run",
+            Decision::Skip => "skip",
+            Decision::Reuse => "reuse",
+        }
+    }
+}
+
+/// Why the planner decided so: the rule and its words, and what it saw as data.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Reason {
     pub rule: String,
     pub detail: String,
+    /// The first of the files that made the difference.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+    /// The commit that the difference was taken against.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
+    /// The earlier run, and the job in it, whose success is reused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<JobId>,
 }
 
 /// A job of a run, in one line.

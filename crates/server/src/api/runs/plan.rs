@@ -38,8 +38,8 @@ fn plan_job(job: PlannedJob, checkout: Option<Checkout>) -> Result<PlanJob, Prob
         network: job.network,
     };
     let spec = serde_json::to_string(&spec).expect("a specification is plain data");
+    let spec = RawValue::from_string(spec).expect("what was written as JSON is JSON");
     Ok(PlanJob {
-        name: job.name,
         needs: job.needs,
         required: job.required,
         effect_once: job.effect == Some(EffectClass::Once),
@@ -48,7 +48,7 @@ fn plan_job(job: PlannedJob, checkout: Option<Checkout>) -> Result<PlanJob, Prob
         attempts_max: job.max_attempts,
         retry_on,
         timeout_seconds: job.timeout_seconds.map(|seconds| seconds.as_f64()),
-        spec: RawValue::from_string(spec).expect("what was written as JSON is JSON"),
+        ..PlanJob::plain(job.name, spec)
     })
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use decisions::records::{Job, PlanJob, Run};
 use machines::Machine;
 use store::{Store, StoreError};
-use wire::api::{JobSummary, PlanView, PlannedJobView, Reason, RunSummary, RunView};
+use wire::api::{Decision, JobSummary, PlanView, PlannedJobView, Reason, RunSummary, RunView};
 
 /// Jobs are read in pages of this size.
 const PAGE: usize = 1_000;
@@ -67,7 +67,7 @@ async fn jobs_of<S: Store>(store: &S, run: &Run) -> Result<Vec<Job>, StoreError>
 fn plan_view(plan: Vec<PlanJob>) -> PlanView {
     let jobs = plan.into_iter().map(|job| PlannedJobView {
         name: job.name,
-        decision: "run".into(),
+        decision: Decision::Run,
         reasons: reasons(),
         needs: job.needs,
         required: job.required,
@@ -77,7 +77,11 @@ fn plan_view(plan: Vec<PlanJob>) -> PlanView {
 
 /// Until there is a planner, a plan is what its caller gave.
 fn reasons() -> Vec<Reason> {
-    vec![Reason { rule: "given".into(), detail: "the plan came with the trigger".into() }]
+    vec![Reason {
+        rule: "given".into(),
+        detail: "the plan came with the trigger".into(),
+        ..Reason::default()
+    }]
 }
 
 fn job_summary(job: Job, needs: Vec<String>) -> JobSummary {

@@ -377,7 +377,6 @@ fn plan_of(jobs: &[Planned]) -> Vec<PlanJob> {
             needs.push(format!("job-{}", if planned.needs % 2 == 0 { index } else { 99 }));
         }
         PlanJob {
-            name: format!("job-{index}"),
             needs,
             required: planned.required,
             effect_once: planned.effect_once,
@@ -388,7 +387,7 @@ fn plan_of(jobs: &[Planned]) -> Vec<PlanJob> {
                 .retry_timeouts
                 .then(|| ClassSet::of(&[FailureClass::Timeout, FailureClass::Infra])),
             timeout_seconds: planned.timeout_seconds,
-            spec: raw(&format!("{{\"name\": \"job-{index}\"}}")),
+            ..PlanJob::plain(format!("job-{index}"), raw(&format!("{{\"name\": \"job-{index}\"}}")))
         }
     });
     plan.collect()
