@@ -22,8 +22,8 @@ const LABEL_MACHINE: &str = "deltaci.machine";
 /// The oldest that the newest engines still speak.
 const VERSION: ClientVersion = ClientVersion { major_version: 1, minor_version: 44 };
 
-/// For an engine to answer at all.
-const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
+/// For an engine to answer at all; on a machine whose disk is busy Podman takes seconds.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
 /// For one request; starting a container on a busy machine takes its time.
 const REQUEST_SECONDS_MAX: u64 = 120;
 const REMOVE_TRIES_MAX: u32 = 100;

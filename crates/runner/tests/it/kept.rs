@@ -158,6 +158,14 @@ impl Kept {
         }
     }
 
+    /// Listens until the job has started its process; one that ends before says why.
+    pub async fn hear_until_there(&mut self, token: &Token) {
+        while token.is_gone() {
+            assert_eq!(self.told.finish, None, "the job ended before it began: {:?}", self.told);
+            let _nothing_new = tokio::time::timeout(Duration::from_millis(30), self.hear()).await;
+        }
+    }
+
     /// Listens until the job finished; the keeper may still be about to go.
     pub async fn hear_finish(&mut self) {
         while self.told.finish.is_none() {

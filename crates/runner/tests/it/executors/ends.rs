@@ -39,7 +39,7 @@ pub async fn a_job_that_ignores_sigterm_is_killed_after_the_grace(world: World) 
     let token = Token::new();
     let mut kept = world.job([&token.sign("trap '' TERM; echo up; sleep TOKEN; echo slept")]).start();
     kept.hear_until("up").await;
-    token.wait_until_there().await;
+    kept.hear_until_there(&token).await;
     kept.keeper.cancel(SHORT).await;
     kept.hear_finish().await;
     assert!(token.is_gone());
@@ -60,7 +60,7 @@ pub async fn a_job_that_takes_too_long_is_stopped(world: World) {
 pub async fn a_job_ends_with_its_lease(world: World) {
     let token = Token::new();
     let mut kept = world.job([&token.sign("trap '' TERM; sleep TOKEN")]).start();
-    token.wait_until_there().await;
+    kept.hear_until_there(&token).await;
     kept.keeper.extend(Uptime::now().plus(SHORT)).await;
     kept.hear_finish().await;
     assert!(token.is_gone());
@@ -91,8 +91,8 @@ pub async fn daemons_end_with_the_job(world: World) {
 pub async fn dropping_the_handle_ends_the_job(world: World) {
     let token = Token::new();
     let scene = world.job([&token.sign("trap '' TERM; sleep TOKEN")]);
-    let kept = scene.start();
-    token.wait_until_there().await;
+    let mut kept = scene.start();
+    kept.hear_until_there(&token).await;
     drop(kept);
     token.wait_until_gone().await;
 }
@@ -101,7 +101,7 @@ pub async fn ending_the_keeper_waits_until_all_is_gone(world: World) {
     let token = Token::new();
     let scene = world.job([&token.sign("trap '' TERM; setsid sleep TOKEN")]);
     let mut kept = scene.start();
-    token.wait_until_there().await;
+    kept.hear_until_there(&token).await;
     kept.keeper.end().await;
     assert!(token.is_gone());
     kept.keeper.end().await;
@@ -165,7 +165,7 @@ pub async fn a_killed_agent_takes_the_job_along(world: World) {
 pub async fn a_frozen_agent_does_not_keep_the_job_past_its_lease(world: World) {
     let token = Token::new();
     let scene = world.job([&token.sign("sleep TOKEN")]);
-    let agent = Agent::start(&scene, Duration::from_secs(3)).await;
+    let agent = Agent::start(&scene, Duration::from_secs(10)).await;
     agent.signal(Signal::STOP);
     token.wait_until_there().await;
     token.wait_until_gone().await;
@@ -175,7 +175,7 @@ pub async fn a_killed_keeper_takes_the_job_along(world: World) {
     let token = Token::new();
     let scene = world.job([&token.sign("(setsid sleep TOKEN &); sleep TOKEN")]);
     let mut kept = scene.start();
-    token.wait_until_there().await;
+    kept.hear_until_there(&token).await;
     let keeper = Pid::from_raw(kept.keeper.id().unwrap() as i32).unwrap();
     kill_process(keeper, Signal::KILL).unwrap();
     while kept.hear().await {}
