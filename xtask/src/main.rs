@@ -13,6 +13,7 @@ mod golden;
 mod parts;
 mod postgres;
 mod schemathesis;
+mod soak;
 mod tidy;
 mod workspace;
 
@@ -35,9 +36,10 @@ Commands:
   schemathesis [-- ARGS…]
                       Fuzz the API of a fresh server against its OpenAPI document (needs python3, and the Python
                       registry the first time); ARGS go to `schemathesis run`
+  soak [COLLECTIONS]  The long form of the tests of artifacts: 1,000 collections beside eight who upload and publish
   postgres -- CMD…    Run CMD with a private PostgreSQL
   bench [PART]        The benchmarks, beside peers: `kernel` (graphile-worker, needs Node), `protocol` (Buildbot,
-                      needs Python); both without PART
+                      needs Python), `artifacts` (docker-registry); all without PART
   tidy                The boundaries between rooms: imports, clock, randomness, database drivers, async
   golden [--check]    Write the generated files; with --check, only say which are out of date
 
@@ -57,6 +59,7 @@ enum Request {
     Test { arguments: Vec<OsString> },
     Schemathesis { arguments: Vec<OsString> },
     Postgres { program: OsString, arguments: Vec<OsString> },
+    Soak { collections: u32 },
     Bench(&'static [bench::Part]),
     Tidy,
     Golden(golden::Mode),
@@ -82,6 +85,12 @@ impl Request {
             ("bench", ["kernel"], []) => Ok(Request::Bench(&[bench::Part::Kernel])),
             ("bench", ["protocol"], []) => Ok(Request::Bench(&[bench::Part::Protocol])),
             ("bench", ["artifacts"], []) => Ok(Request::Bench(&[bench::Part::Artifacts])),
+            ("soak", [], []) => Ok(Request::Soak { collections: soak::USUAL }),
+            ("soak", [count], []) => {
+                let collections =
+                    count.parse().map_err(|_| format!("`{count}` is no number of collections"))?;
+                Ok(Request::Soak { collections })
+            }
             ("tidy", [], []) => Ok(Request::Tidy),
             ("golden", [], []) => Ok(Request::Golden(golden::Mode::Write)),
             ("golden", ["--check"], []) => Ok(Request::Golden(golden::Mode::Compare)),
@@ -91,7 +100,7 @@ impl Request {
                 Ok(Request::Postgres { program: program.clone(), arguments: arguments.to_vec() })
             }
             ("postgres", [], []) => Err("`postgres` needs a command after `--`".into()),
-            ("check" | "bench" | "tidy" | "golden" | "test" | "schemathesis" | "postgres", _, _) => {
+            ("check" | "bench" | "soak" | "tidy" | "golden" | "test" | "schemathesis" | "postgres", _, _) => {
                 Err(format!("`{}` does not take these arguments", command.to_string_lossy()))
             }
             (unknown, _, _) => Err(format!("there is no command `{unknown}`")),
@@ -113,6 +122,7 @@ impl Request {
                 command.args(arguments);
                 postgres::run_with(command)
             }
+            Request::Soak { collections } => soak::run(collections),
             Request::Bench(parts) => bench::run(parts),
             Request::Tidy => tidy::run(),
             Request::Golden(mode) => golden::run(mode),
@@ -165,6 +175,8 @@ mod tests {
         assert_eq!(parse("check"), Ok(Request::Check));
         assert_eq!(parse("bench"), Ok(Request::Bench(bench::Part::ALL)));
         assert_eq!(parse("bench protocol"), Ok(Request::Bench(&[bench::Part::Protocol])));
+        assert_eq!(parse("soak"), Ok(Request::Soak { collections: 1_000 }));
+        assert_eq!(parse("soak 20"), Ok(Request::Soak { collections: 20 }));
         assert_eq!(parse("tidy"), Ok(Request::Tidy));
         assert_eq!(parse("golden"), Ok(Request::Golden(golden::Mode::Write)));
         assert_eq!(parse("golden --check"), Ok(Request::Golden(golden::Mode::Compare)));
@@ -200,6 +212,7 @@ mod tests {
             "bench all",
             "test -p store",
             "tidy -- x",
+            "soak long",
             "schemathesis x",
             "postgres",
             "postgres psql",

@@ -4,6 +4,7 @@
 
 mod artifacts;
 mod callers;
+mod collection;
 mod echo;
 mod kernel;
 mod limit;
@@ -23,6 +24,8 @@ pub enum Bench {
     Protocol(protocol::Args),
     /// Bytes pushed and pulled over HTTP, beside the disk and SHA-256, and beside a registry
     Artifacts(artifacts::Args),
+    /// A collection among a million blobs that are kept
+    Collection(collection::Args),
     /// What the protocol is measured against
     #[command(hide = true)]
     Echo,
@@ -33,6 +36,7 @@ pub fn run(bench: &Bench, json: bool) -> Result<ExitCode> {
         Bench::Kernel(args) => kernel::run(args, json),
         Bench::Protocol(args) => protocol::run(args, json),
         Bench::Artifacts(args) => artifacts::run(args, json),
+        Bench::Collection(args) => collection::run(args, json),
         Bench::Echo => echo::run(),
     }
 }

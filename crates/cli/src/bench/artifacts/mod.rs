@@ -42,10 +42,22 @@ pub struct Args {
 /// What one side did; medians over the rounds.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 struct Rates {
+    large: Large,
+    small: Small,
+}
+
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+struct Large {
     push_mb_per_second: f64,
+    /// By pre-signed parts; a registry has no such way.
+    parts_mb_per_second: Option<f64>,
     pull_mb_per_second: f64,
-    small_pushes_per_second: f64,
-    small_pulls_per_second: f64,
+}
+
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+struct Small {
+    pushes_per_second: f64,
+    pulls_per_second: f64,
 }
 
 #[derive(Serialize)]
@@ -58,6 +70,8 @@ struct Report {
     registry: Option<Rates>,
     disk_mb_per_second: f64,
     sha256_mb_per_second: f64,
+    /// After the large blobs, and after all.
+    server_large: Memory,
     server_after: Memory,
 }
 
@@ -78,19 +92,29 @@ async fn measure(args: &Args) -> Result<Report> {
     let server = Server::start(&folder.path().join("server")).await?;
     let ours = Side::Ours { address: server.address, token: server.submitter.clone() };
     let peer = args.registry.map(|address| Side::Registry { address });
-    let (mut our_rounds, mut peer_rounds) = (Vec::new(), Vec::new());
+    let rounds = args.rounds.max(1);
     let (mut disk, mut hash) = (Vec::new(), Vec::new());
-    for round in 0..args.rounds.max(1) {
-        progress(&format!("round {} of {}: preparing", round + 1, args.rounds));
-        let bytes = args.large << 20;
-        let large = [content(round * 2, bytes), content(round * 2 + 1, bytes)];
-        disk.push(megabytes(bytes, || write(folder.path(), &large[0].bytes))?);
-        hash.push(megabytes(bytes, || hashed(&large[0].bytes))?);
-        progress(&format!("round {} of {}: ours", round + 1, args.rounds));
-        our_rounds.push(tokio::task::block_in_place(|| side(&ours, args, round, &large[0]))?);
+    let (mut our_large, mut peer_large) = (Vec::new(), Vec::new());
+    for round in 0..rounds {
+        progress(&format!("round {} of {rounds}: large, ours", round + 1));
+        let of = |number: usize| content(round * 3 + number, args.large << 20);
+        let first = of(0);
+        disk.push(megabytes(first.bytes.len(), || write(folder.path(), &first.bytes))?);
+        hash.push(megabytes(first.bytes.len(), || hashed(&first.bytes))?);
+        our_large.push(tokio::task::block_in_place(|| large(&ours, &first, || of(1)))?);
         if let Some(peer) = &peer {
-            progress(&format!("round {} of {}: the registry", round + 1, args.rounds));
-            peer_rounds.push(tokio::task::block_in_place(|| side(peer, args, round, &large[1]))?);
+            progress(&format!("round {} of {rounds}: large, the registry", round + 1));
+            peer_large.push(tokio::task::block_in_place(|| large(peer, &of(2), || of(1)))?);
+        }
+    }
+    let server_large = server.memory()?;
+    let (mut our_small, mut peer_small) = (Vec::new(), Vec::new());
+    for round in 0..rounds {
+        progress(&format!("round {} of {rounds}: small, ours", round + 1));
+        our_small.push(tokio::task::block_in_place(|| small(&ours, args, round))?);
+        if let Some(peer) = &peer {
+            progress(&format!("round {} of {rounds}: small, the registry", round + 1));
+            peer_small.push(tokio::task::block_in_place(|| small(peer, args, round))?);
         }
     }
     Ok(Report {
@@ -98,26 +122,46 @@ async fn measure(args: &Args) -> Result<Report> {
         small: args.small,
         small_kib: args.small_kib,
         connections: args.connections,
-        ours: medians(&our_rounds),
-        registry: peer.map(|_| medians(&peer_rounds)),
+        ours: Rates { large: Large::medians(&our_large), small: Small::medians(&our_small) },
+        registry: peer
+            .map(|_| Rates { large: Large::medians(&peer_large), small: Small::medians(&peer_small) }),
         disk_mb_per_second: median(disk),
         sha256_mb_per_second: median(hash),
+        server_large,
         server_after: server.memory()?,
     })
 }
 
-fn side(side: &Side, args: &Args, round: usize, large: &Content) -> Result<Rates> {
+fn large(side: &Side, content: &Content, other: impl FnOnce() -> Content) -> Result<Large> {
     let mut client = side.connect()?;
-    let bytes = large.bytes.len();
-    let push_mb_per_second = megabytes(bytes, || side.push(&mut client, large, true))?;
-    let pull_mb_per_second = megabytes(bytes, || side.pull(&mut client, large))?;
+    let bytes = content.bytes.len();
+    let push_mb_per_second = megabytes(bytes, || side.push(&mut client, content, true))?;
+    let pull_mb_per_second = megabytes(bytes, || side.pull(&mut client, content))?;
+    let parts_mb_per_second = match side {
+        Side::Ours { .. } => {
+            let other = other();
+            Some(megabytes(bytes, || sides::push_parts(&mut client, &other))?)
+        }
+        Side::Registry { .. } => None,
+    };
+    Ok(Large { push_mb_per_second, parts_mb_per_second, pull_mb_per_second })
+}
+
+fn small(side: &Side, args: &Args, round: usize) -> Result<Small> {
     let first = 1_000_000 * (round + 1);
     let small: Vec<Content> =
         (0..args.small).map(|number| content(first + number, args.small_kib << 10)).collect();
-    let small_pushes_per_second =
+    let pushes_per_second =
         spread(side, args.connections, &small, |client, it| side.push(client, it, false))?;
-    let small_pulls_per_second = spread(side, args.connections, &small, |client, it| side.pull(client, it))?;
-    Ok(Rates { push_mb_per_second, pull_mb_per_second, small_pushes_per_second, small_pulls_per_second })
+    let pulls_per_second = spread(side, args.connections, &small, |client, it| side.pull(client, it))?;
+    Ok(Small { pushes_per_second, pulls_per_second })
+}
+
+/// So many different small blobs for another benchmark, on eight connections.
+pub fn push_small(server: &Server, count: usize, bytes: usize) -> Result<()> {
+    let side = Side::Ours { address: server.address, token: server.submitter.clone() };
+    let small: Vec<Content> = (0..count).map(|number| content(number, bytes)).collect();
+    spread(&side, 8, &small, |client, it| side.push(client, it, false)).map(drop)
 }
 
 /// All of it over so many connections, each with its share.
@@ -177,13 +221,25 @@ fn content(number: usize, length: usize) -> Content {
     Content { digest, bytes }
 }
 
-fn medians(rounds: &[Rates]) -> Rates {
-    let of = |figure: fn(&Rates) -> f64| median(rounds.iter().map(figure).collect());
-    Rates {
-        push_mb_per_second: of(|it| it.push_mb_per_second),
-        pull_mb_per_second: of(|it| it.pull_mb_per_second),
-        small_pushes_per_second: of(|it| it.small_pushes_per_second),
-        small_pulls_per_second: of(|it| it.small_pulls_per_second),
+impl Large {
+    fn medians(rounds: &[Large]) -> Large {
+        let of = |figure: fn(&Large) -> f64| median(rounds.iter().map(figure).collect());
+        let parts: Option<Vec<f64>> = rounds.iter().map(|round| round.parts_mb_per_second).collect();
+        Large {
+            push_mb_per_second: of(|it| it.push_mb_per_second),
+            parts_mb_per_second: parts.map(median),
+            pull_mb_per_second: of(|it| it.pull_mb_per_second),
+        }
+    }
+}
+
+impl Small {
+    fn medians(rounds: &[Small]) -> Small {
+        let of = |figure: fn(&Small) -> f64| median(rounds.iter().map(figure).collect());
+        Small {
+            pushes_per_second: of(|it| it.pushes_per_second),
+            pulls_per_second: of(|it| it.pulls_per_second),
+        }
     }
 }
 
@@ -199,25 +255,26 @@ impl Report {
         let rate = |figure: f64| format!("{figure:.0} MB/s");
         row("disk, with fsync", rate(self.disk_mb_per_second), format!("{} MiB", self.large_mib));
         row("SHA-256", rate(self.sha256_mb_per_second), "one core".into());
-        let part = format!("{:.0} % of the lower of the two", 100.0 * self.ours.push_mb_per_second / limit);
-        row("push", rate(self.ours.push_mb_per_second), self.beside(part, |it| it.push_mb_per_second));
-        row(
-            "pull",
-            rate(self.ours.pull_mb_per_second),
-            self.beside(String::new(), |it| it.pull_mb_per_second),
-        );
+        let part = |figure: f64| format!("{:.0} % of the lower of the two", 100.0 * figure / limit);
+        let Large { push_mb_per_second, parts_mb_per_second, pull_mb_per_second } = self.ours.large;
+        let push = self.beside(part(push_mb_per_second), |it| it.large.push_mb_per_second);
+        row("push", rate(push_mb_per_second), push);
+        if let Some(parts) = parts_mb_per_second {
+            row("push by parts", rate(parts), part(parts));
+        }
+        let pull = self.beside(String::new(), |it| it.large.pull_mb_per_second);
+        row("pull", rate(pull_mb_per_second), pull);
         let small = format!("{} of {} KiB on {} connections", self.small, self.small_kib, self.connections);
         let each = |figure: f64| format!("{figure:.0}/s");
-        row(
-            "small pushes",
-            each(self.ours.small_pushes_per_second),
-            self.beside(small, |it| it.small_pushes_per_second),
-        );
-        let pulls = self.beside(String::new(), |it| it.small_pulls_per_second);
-        row("small pulls", each(self.ours.small_pulls_per_second), pulls);
-        let own = self.server_after.anonymous_kib as f64 / 1024.0;
-        let memory = format!("{:.1} MiB", self.server_after.resident_kib as f64 / 1024.0);
-        row("server's memory", memory, format!("{own:.1} MiB of its own, after all of it"));
+        let Small { pushes_per_second, pulls_per_second } = self.ours.small;
+        row("small pushes", each(pushes_per_second), self.beside(small, |it| it.small.pushes_per_second));
+        let pulls = self.beside(String::new(), |it| it.small.pulls_per_second);
+        row("small pulls", each(pulls_per_second), pulls);
+        let mib = |kib: u64| format!("{:.1} MiB", kib as f64 / 1024.0);
+        let peak = mib(self.server_large.peak_kib);
+        row("server's memory", peak, "at most, while the large blobs came and went".into());
+        let note = format!("after all; at most {}", mib(self.server_after.peak_kib));
+        row("", mib(self.server_after.resident_kib), note);
     }
 
     fn beside(&self, note: String, figure: fn(&Rates) -> f64) -> String {

@@ -15,6 +15,7 @@ pub struct Client {
 pub struct Reply {
     pub status: u16,
     pub location: Option<String>,
+    pub etag: Option<String>,
     /// How long the body was; its bytes only when it was small.
     pub length: u64,
     pub body: Vec<u8>,
@@ -68,7 +69,7 @@ impl Client {
         let mut line = String::new();
         self.socket.read_line(&mut line)?;
         let status = line.split(' ').nth(1).and_then(|code| code.parse().ok()).context("no status")?;
-        let mut reply = Reply { status, location: None, length: 0, body: Vec::new() };
+        let mut reply = Reply { status, location: None, etag: None, length: 0, body: Vec::new() };
         loop {
             line.clear();
             self.socket.read_line(&mut line)?;
@@ -76,6 +77,7 @@ impl Client {
             match name.to_ascii_lowercase().as_str() {
                 "content-length" => reply.length = value.parse().context("a length")?,
                 "location" => reply.location = Some(value.into()),
+                "etag" => reply.etag = Some(value.into()),
                 _ => {}
             }
         }

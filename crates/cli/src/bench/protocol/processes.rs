@@ -28,6 +28,11 @@ pub struct Server {
     process: Child,
 }
 
+pub enum Method {
+    Get,
+    Post,
+}
+
 pub struct Echo {
     pub address: SocketAddr,
     _process: Child,
@@ -40,9 +45,13 @@ pub struct Runner {
 impl Server {
     /// The database is made in the folder, which must be on a disk.
     pub async fn start(folder: &Path) -> Result<Server> {
+        Server::start_with(folder, &[]).await
+    }
+
+    pub async fn start_with(folder: &Path, flags: &[&str]) -> Result<Server> {
         std::fs::create_dir_all(folder)?;
         let mut command = ourselves()?;
-        command.args(["server", "--listen", "127.0.0.1:0", "--data"]).arg(folder);
+        command.args(["server", "--listen", "127.0.0.1:0", "--data"]).arg(folder).args(flags);
         command.env("DELTACI_ADMIN_TOKEN", ADMIN_TOKEN);
         let (process, address) = listening(command).await.context("the server did not start")?;
         let submitter = token(address, "tenant").await?;
@@ -82,6 +91,17 @@ impl Server {
 
     pub fn memory(&self) -> Result<Memory> {
         memory(&self.process)
+    }
+
+    pub fn admin_head(&self, method: Method, path: &str) -> Head {
+        match method {
+            Method::Get => Head::get(path, ADMIN_TOKEN),
+            Method::Post => Head::post(path, ADMIN_TOKEN),
+        }
+    }
+
+    pub async fn end(mut self) -> Result<()> {
+        self.process.kill().await.context("a server could not be ended")
     }
 }
 
@@ -163,6 +183,8 @@ pub struct Memory {
     pub resident_kib: u64,
     pub anonymous_kib: u64,
     pub file_kib: u64,
+    /// The most that was ever resident.
+    pub peak_kib: u64,
 }
 
 fn memory(process: &Child) -> Result<Memory> {
@@ -174,5 +196,10 @@ fn memory(process: &Child) -> Result<Memory> {
         line.and_then(|rest| rest.split_whitespace().next()?.parse().ok())
             .with_context(|| format!("no {name}"))
     };
-    Ok(Memory { resident_kib: kib("VmRSS:")?, anonymous_kib: kib("RssAnon:")?, file_kib: kib("RssFile:")? })
+    Ok(Memory {
+        resident_kib: kib("VmRSS:")?,
+        anonymous_kib: kib("RssAnon:")?,
+        file_kib: kib("RssFile:")?,
+        peak_kib: kib("VmHWM:")?,
+    })
 }
