@@ -45,14 +45,27 @@ pub enum Fault {
 #[derive(Debug, Default)]
 pub struct Memory {
     tables: Mutex<Tables>,
-    faults: Mutex<VecDeque<Fault>>,
+    /// Of the saves to come; `None`: that one goes well.
+    faults: Mutex<VecDeque<Option<Fault>>>,
     keys: Mutex<BTreeMap<&'static str, [u8; 32]>>,
 }
 
 impl Memory {
     /// The next saves fail like this, in order.
     pub fn inject(&self, faults: impl IntoIterator<Item = Fault>) {
-        self.faults.lock().expect("no panic holds it").extend(faults);
+        self.faults.lock().expect("no panic holds it").extend(faults.into_iter().map(Some));
+    }
+
+    /// So many saves go well, then one fails.
+    pub fn inject_after(&self, saves: usize, fault: Fault) {
+        let mut faults = self.faults.lock().expect("no panic holds it");
+        faults.extend(std::iter::repeat_n(None, saves));
+        faults.push_back(Some(fault));
+    }
+
+    /// Faults that are still to come.
+    pub fn faults_left(&self) -> usize {
+        self.faults.lock().expect("no panic holds it").iter().flatten().count()
     }
 
     fn tables(&self) -> std::sync::MutexGuard<'_, Tables> {
@@ -75,7 +88,7 @@ impl Store for Memory {
     }
 
     async fn save(&self, session: Seen, book: Book) -> Result<(), StoreError> {
-        let fault = self.faults.lock().expect("no panic holds it").pop_front();
+        let fault = self.faults.lock().expect("no panic holds it").pop_front().flatten();
         match fault {
             Some(Fault::LoseRequest) => return Err(StoreError::Unavailable("the request was lost".into())),
             Some(Fault::Conflict) => return Err(StoreError::Conflict("injected".into())),
