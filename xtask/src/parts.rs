@@ -14,7 +14,7 @@ struct Part {
     purpose: &'static str,
 }
 
-const PARTS: [Part; 8] = [
+const PARTS: [Part; 9] = [
     Part { program: "bwrap", package: "bubblewrap", purpose: "sandboxes" },
     Part { program: "podman", package: "podman", purpose: "containers" },
     Part { program: "runc", package: "runc", purpose: "containers" },
@@ -23,6 +23,7 @@ const PARTS: [Part; 8] = [
     Part { program: "ip", package: "iproute2", purpose: "cut networks" },
     Part { program: "strace", package: "strace", purpose: "kills at a chosen step" },
     Part { program: "nats-server", package: "nats-server", purpose: "events over NATS" },
+    Part { program: "tmux", package: "tmux", purpose: "what a local run looks like on a terminal" },
 ];
 
 /// Where programs are beside PATH, which lacks `sbin` for many users.

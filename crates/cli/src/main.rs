@@ -9,6 +9,7 @@ mod commands;
 mod database;
 mod details;
 mod files;
+mod local;
 mod outcome;
 mod output;
 mod talk;

@@ -105,10 +105,19 @@ pub fn json(value: &impl serde::Serialize) -> anyhow::Result<()> {
     line(serde_json::to_string_pretty(value)?)
 }
 
-/// Colour on a terminal, unless `NO_COLOR` asks for none.
+/// Colour on a terminal, or where `CLICOLOR_FORCE` asks for it; never when `NO_COLOR` asks for none.
+pub fn has_colours(terminal: bool) -> bool {
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0");
+    let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    !unwanted && (terminal || is_set("CLICOLOR_FORCE"))
+}
+
 pub fn paint(terminal: bool, code: &str, text: &str) -> String {
-    let plain = !terminal || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    if plain { text.into() } else { format!("\x1b[{code}m{text}\x1b[0m") }
+    if has_colours(terminal) { painted(code, text) } else { text.into() }
+}
+
+pub fn painted(code: &str, text: &str) -> String {
+    format!("\x1b[{code}m{text}\x1b[0m")
 }
 
 pub fn paint_stdout(code: &str, text: &str) -> String {

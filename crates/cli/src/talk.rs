@@ -4,6 +4,8 @@ use std::io::IsTerminal;
 
 use tracing_subscriber::filter::LevelFilter;
 
+use crate::output::has_colours;
+
 #[derive(clap::Args)]
 pub struct Talk {
     /// Log lines as JSON
@@ -17,11 +19,10 @@ pub struct Talk {
 impl Talk {
     /// From now on; once per process.
     pub fn begin(&self) {
-        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let lines = tracing_subscriber::fmt()
             .with_max_level(self.log_level)
             .with_writer(std::io::stderr)
-            .with_ansi(std::io::stderr().is_terminal() && !plain);
+            .with_ansi(has_colours(std::io::stderr().is_terminal()));
         if self.log_json { lines.json().init() } else { lines.init() }
     }
 }

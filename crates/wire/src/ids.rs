@@ -84,6 +84,12 @@ macro_rules! typed_id {
                 self.0
             }
 
+            /// When it was minted, to the millisecond.
+            pub fn born(self) -> Time {
+                let millis = i64::try_from(self.0 >> 80).expect("48 bits fit");
+                Time::from_micros(millis.saturating_mul(1_000))
+            }
+
             pub fn text(self) -> IdText {
                 IdText::new($prefix, self.0)
             }

@@ -39,7 +39,7 @@ impl Cleaner {
         let mut clean = String::with_capacity(all.len());
         let mut chunks = all.utf8_chunks().peekable();
         while let Some(chunk) = chunks.next() {
-            chunk.valid().chars().for_each(|letter| self.letter(letter, &mut clean));
+            self.letters(chunk.valid(), &mut clean);
             if chunk.invalid().is_empty() {
                 continue;
             }
@@ -56,6 +56,20 @@ impl Cleaner {
     /// A colour is on that the text has not ended.
     pub fn is_coloured(&self) -> bool {
         self.coloured
+    }
+
+    /// What is plain text passes as a whole: jobs print a lot of it.
+    fn letters(&mut self, mut text: &str, clean: &mut String) {
+        while !text.is_empty() {
+            if matches!(self.place, Place::Text) {
+                let plain = text.bytes().position(may_be_control).unwrap_or(text.len());
+                clean.push_str(&text[..plain]);
+                text = &text[plain..];
+            }
+            let mut letters = text.chars();
+            letters.next().into_iter().for_each(|letter| self.letter(letter, clean));
+            text = letters.as_str();
+        }
     }
 
     fn letter(&mut self, letter: char, clean: &mut String) {
@@ -121,6 +135,11 @@ impl Cleaner {
             self.coloured = !matches!(parameters, "" | "0");
         }
     }
+}
+
+/// Whether a control character may begin here: one of ASCII, or with 0xc2 one of those beyond.
+fn may_be_control(byte: u8) -> bool {
+    byte.is_ascii_control() || byte == 0xc2
 }
 
 /// Whether the bytes are a character that was cut off, and not wrong.

@@ -19,10 +19,9 @@ pub struct LogText {
 
 impl LogText {
     pub fn new(screen: Screen, prefix: Option<String>) -> LogText {
-        let colours = screen.paint(Style::Bold, "x") != "x";
         LogText {
             screen,
-            cleaner: screen.is_terminal().then(|| Cleaner::new(colours)),
+            cleaner: screen.is_terminal().then(|| Cleaner::new(screen.has_colours())),
             prefix,
             line: Vec::new(),
             at_line_start: true,

@@ -1,13 +1,15 @@
 //! What the output goes to: a terminal, with its width and colours, or a file or pipe.
 
 use std::io::IsTerminal;
+use std::os::fd::AsFd;
 
 use unicode_width::UnicodeWidthStr;
 
-use crate::output::paint;
+use crate::output::{has_colours, painted};
 
 /// When the terminal does not say.
 const COLUMNS_USUAL: usize = 100;
+const ROWS_USUAL: usize = 24;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
@@ -22,25 +24,53 @@ pub enum Style {
 #[derive(Debug, Clone, Copy)]
 pub struct Screen {
     terminal: bool,
+    colours: bool,
+    /// Only then may our own signs be more than ASCII.
+    unicode: bool,
     /// The most columns of a line; none off a terminal.
     pub columns: Option<usize>,
 }
 
 impl Screen {
     pub fn stdout() -> Screen {
-        let terminal = std::io::stdout().is_terminal();
-        Screen { terminal, columns: terminal.then(|| columns(&std::io::stdout())) }
+        Screen::on(&std::io::stdout())
     }
 
     pub fn stderr() -> Screen {
-        let terminal = std::io::stderr().is_terminal();
-        Screen { terminal, columns: terminal.then(|| columns(&std::io::stderr())) }
+        Screen::on(&std::io::stderr())
+    }
+
+    fn on(stream: &(impl AsFd + IsTerminal)) -> Screen {
+        let terminal = stream.is_terminal();
+        Screen {
+            terminal,
+            colours: has_colours(terminal),
+            unicode: is_unicode(),
+            columns: terminal.then(|| columns(stream)),
+        }
     }
 
     /// Without colours, for tests.
     #[cfg(test)]
     pub fn plain(columns: Option<usize>) -> Screen {
-        Screen { terminal: false, columns }
+        Screen { terminal: false, colours: false, unicode: true, columns }
+    }
+
+    /// For tests, with colours.
+    #[cfg(test)]
+    pub fn coloured(columns: Option<usize>) -> Screen {
+        Screen { colours: true, ..Screen::plain(columns) }
+    }
+
+    /// For tests, where the locale knows no more than ASCII.
+    #[cfg(test)]
+    pub fn ascii(columns: Option<usize>) -> Screen {
+        Screen { unicode: false, ..Screen::plain(columns) }
+    }
+
+    /// The same at another width.
+    pub fn with_columns(self, columns: usize) -> Screen {
+        Screen { columns: Some(columns), ..self }
     }
 
     /// A quiet word before what matters, and what matters below each other.
@@ -57,6 +87,10 @@ impl Screen {
         self.terminal
     }
 
+    pub fn has_colours(self) -> bool {
+        self.colours
+    }
+
     pub fn paint(self, style: Style, text: &str) -> String {
         let code = match style {
             Style::Plain => return text.into(),
@@ -66,13 +100,60 @@ impl Screen {
             Style::Red => "31",
             Style::Yellow => "33",
         };
-        if text.is_empty() { String::new() } else { paint(self.terminal, code, text) }
+        if self.colours && !text.is_empty() { painted(code, text) } else { text.into() }
+    }
+
+    /// With signs that the locale has; each takes as many columns as the one it stands for.
+    pub fn signs(self, text: String) -> String {
+        if self.unicode || text.is_ascii() { text } else { text.chars().map(in_ascii).collect() }
     }
 }
 
-fn columns(stream: &impl std::os::fd::AsFd) -> usize {
-    let size = rustix::termios::tcgetwinsize(stream);
-    size.map(|size| usize::from(size.ws_col)).ok().filter(|columns| *columns > 0).unwrap_or(COLUMNS_USUAL)
+fn in_ascii(sign: char) -> char {
+    match sign {
+        '✓' => '+',
+        '✗' => 'x',
+        '●' => '*',
+        '○' => 'o',
+        '⊘' | '–' | '─' | '·' => '-',
+        '│' | '├' => '|',
+        '└' => '`',
+        '…' => '~',
+        other => other,
+    }
+}
+
+/// Whether the locale can show more than ASCII, by the variables that name it, in their order.
+fn is_unicode() -> bool {
+    let named = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(|value| value.to_string_lossy().to_lowercase())
+    });
+    named.is_some_and(|name| name.contains("utf-8") || name.contains("utf8"))
+}
+
+fn columns(stream: &impl AsFd) -> usize {
+    size(stream).map_or(COLUMNS_USUAL, |size| size.columns)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    pub columns: usize,
+    pub rows: usize,
+}
+
+impl Size {
+    /// Of the terminal behind stderr, now.
+    pub fn of_stderr() -> Size {
+        size(&std::io::stderr()).unwrap_or(Size { columns: COLUMNS_USUAL, rows: ROWS_USUAL })
+    }
+}
+
+fn size(stream: &impl AsFd) -> Option<Size> {
+    let size = rustix::termios::tcgetwinsize(stream).ok()?;
+    let (columns, rows) = (usize::from(size.ws_col), usize::from(size.ws_row));
+    (columns > 0).then_some(Size { columns, rows: if rows > 0 { rows } else { ROWS_USUAL } })
 }
 
 /// Columns that a text takes.
@@ -135,6 +216,14 @@ mod tests {
         assert_eq!(wrapped("the lease was lost", 9), ["the lease", "was lost"]);
         assert_eq!(wrapped("unbreakable word", 5), ["unbreakable", "word"]);
         assert!(wrapped("", 5).is_empty());
+    }
+
+    #[test]
+    fn signs_take_the_same_room_in_ascii() {
+        let text = "✓ ✗ ● ○ ⊘ – · │  ├─ └─ …";
+        let ascii = Screen::ascii(None).signs(text.into());
+        assert_eq!(ascii, "+ x * o - - - |  |- `- ~");
+        assert_eq!(width(&ascii), width(text));
     }
 
     #[test]

@@ -63,6 +63,13 @@ fn the_whole_range_reads_back() {
 }
 
 #[test]
+fn an_id_knows_when_it_was_born_to_the_millisecond() {
+    let moment = Time::from_micros(1_700_000_000_123_456);
+    assert_eq!(RunId::minted(moment, [0xff; 10]).born(), Time::from_micros(1_700_000_000_123_000));
+    assert_eq!(RunId::FIRST.born(), Time::from_micros(0));
+}
+
+#[test]
 fn ids_sort_by_birth_as_values_and_as_texts() {
     macro_rules! check {
         ($id:ident, $prefix:literal, $kind:literal) => {

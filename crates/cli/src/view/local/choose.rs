@@ -1,0 +1,22 @@
+//! Who shows a local run: by what was asked for, and by what stderr is.
+
+use super::canvas::restore_cursor_on_panic;
+use super::json::Json;
+use super::live::Live;
+use super::plain::Plain;
+use crate::local::happening::Show;
+use crate::view::screen::{Screen, Size};
+
+/// Events go to stdout; all that is for people goes to stderr.
+pub fn show(json: bool) -> Box<dyn Show + Send> {
+    let screen = Screen::stderr();
+    let moves = screen.is_terminal() && std::env::var_os("TERM").is_none_or(|name| name != "dumb");
+    match (json, moves) {
+        (true, _) => Box::new(Json::new(std::io::stdout())),
+        (false, true) => {
+            restore_cursor_on_panic();
+            Box::new(Live::new(std::io::stderr(), screen, Size::of_stderr))
+        }
+        (false, false) => Box::new(Plain::new(std::io::stderr(), screen)),
+    }
+}
