@@ -27,6 +27,9 @@ struct Checker<'a> {
 impl Checker<'_> {
     /// As deep as the table of keys, which is not deep.
     fn value(&mut self, node: &Node, shape: &Shape, owner: Owner<'_>) {
+        if self.problems.is_full() {
+            return;
+        }
         let kind = node.kind();
         match (shape, kind) {
             (Shape::Version, Kind::Whole(Some(1))) | (Shape::Flag, Kind::Flag(_)) => {}
@@ -151,6 +154,9 @@ impl Checker<'_> {
 
     fn table(&mut self, node: &Node, keys: &[Key], owner: Owner<'_>) {
         for Entry { key, place, value } in node.entries() {
+            if self.problems.is_full() {
+                return;
+            }
             match keys.iter().find(|known| known.name == &**key) {
                 Some(known) => self.value(value, &known.shape, Owner { name: known.name, place: *place }),
                 None => self.problems.add(unknown_key(key, *place, keys, owner)),

@@ -64,7 +64,7 @@ impl<'a> Expansion<'a, '_> {
             }
             for (combination, name) in names[number].iter().enumerate() {
                 // One of each shows what else is wrong; more would only take time.
-                if combination > 0 && !sound {
+                if self.problems.is_full() || combination > 0 && !sound {
                     break;
                 }
                 for need in &waits {

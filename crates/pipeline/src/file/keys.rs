@@ -73,7 +73,7 @@ const fn full(hint: &'static str) -> Empty {
 pub const FILE: &Shape = &Shape::Table(&[
     must("version", "The version of this format: 1.", Shape::Version, "begin the file with `version: 1`"),
     key("defaults", "What jobs have that do not say otherwise.", Shape::Table(DEFAULTS)),
-    key("concurrency", "Runs of one group do not run at the same time.", Shape::Table(CONCURRENCY)),
+    key("concurrency", "Runs that belong together.", Shape::Table(CONCURRENCY)),
     key("fail_fast", "Cancel the other jobs as soon as a required one has failed.", Shape::Flag),
     must(
         "jobs",
@@ -98,7 +98,7 @@ const CONCURRENCY: &[Key] = &[
         Shape::Text(Format::Template),
         "name the group, as in `group: \"{branch}\"`",
     ),
-    key("cancel", "Whether a newer run cancels the older ones; otherwise it waits.", Shape::Flag),
+    key("cancel", "Whether a newer run of the group cancels the older ones.", Shape::Flag),
 ];
 
 const TIMEOUT: Key = key(

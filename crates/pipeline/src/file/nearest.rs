@@ -1,7 +1,7 @@
 //! What somebody may have meant.
 
 /// A typing mistake is short, and longer texts would cost time.
-const LENGTH_MAX: usize = 64;
+const LENGTH_MAX: usize = 40;
 
 /// What other systems call it.
 const ELSEWHERE: &[(&str, &str)] = &[
@@ -41,12 +41,33 @@ pub fn nearest<'a>(text: &str, candidates: impl Iterator<Item = &'a str> + Clone
     if let Some(found) = elsewhere.and_then(|(_, ours)| candidates.clone().find(|name| name == ours)) {
         return Some(found);
     }
-    let near = candidates.filter(|name| name.len() <= LENGTH_MAX * 4).map(|name| {
-        let distance = strsim::osa_distance(&text.to_lowercase(), &name.to_lowercase());
+    let (text, most) = (text.to_lowercase(), 1.max(length / 3));
+    let near = candidates.filter(|name| differ_at_least(&text, name) <= most).map(|name| {
+        let distance = strsim::osa_distance(&text, &name.to_lowercase());
         (distance, name)
     });
     let (distance, name) = near.min_by_key(|(distance, _)| *distance)?;
-    (distance <= 1.max(length / 3)).then_some(name)
+    (distance <= most).then_some(name)
+}
+
+/// Letters of one that the other does not have: never more than the distance, and quickly counted.
+fn differ_at_least(text: &str, name: &str) -> usize {
+    if name.len() > LENGTH_MAX * 4 {
+        return usize::MAX;
+    }
+    let mut counts = [0_i32; 128];
+    let mut count = |text: &str, step: i32| {
+        for letter in text.chars() {
+            // All letters beyond ASCII count as one, which only makes texts look nearer.
+            let place = if letter.is_ascii() { letter.to_ascii_lowercase() as usize } else { 0 };
+            counts[place] += step;
+        }
+    };
+    count(text, 1);
+    count(name, -1);
+    let more: i32 = counts.iter().filter(|count| **count > 0).sum();
+    let less: i32 = counts.iter().filter(|count| **count < 0).sum();
+    more.max(-less).unsigned_abs() as usize
 }
 
 #[cfg(test)]

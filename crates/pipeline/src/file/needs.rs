@@ -9,6 +9,9 @@ use crate::yaml::{Entry, Node};
 /// More jobs of a cycle than that help nobody.
 const CYCLE_SHOWN: usize = 12;
 
+/// Among so many is looked for what was meant.
+const GUESSES_MAX: usize = 1_000;
+
 /// For each job the numbers of those it needs, each once; what names none is left out.
 pub fn check(jobs: &[Entry], problems: &mut Problems) -> Vec<Vec<usize>> {
     let numbers: HashMap<&str, usize> =
@@ -17,7 +20,7 @@ pub fn check(jobs: &[Entry], problems: &mut Problems) -> Vec<Vec<usize>> {
     for (number, job) in jobs.iter().enumerate() {
         let (mut seen, mut found) = (HashSet::new(), Vec::new());
         for node in items(job) {
-            let Some(text) = node.text() else { continue };
+            let Some(text) = node.text().filter(|_| !problems.is_full()) else { continue };
             match numbers.get(text) {
                 None => problems.add(unknown(text, node, jobs)),
                 Some(need) if *need == number => problems.add(Problem::new(
@@ -51,7 +54,7 @@ fn unknown(text: &str, node: &Node, jobs: &[Entry]) -> Problem {
     let names = jobs.iter().map(|job| &*job.key);
     // `unit-tests (debug)` is a job of the plan, but not of the file.
     let whole = text.split_once(" (").and_then(|(base, _)| names.clone().find(|name| *name == base));
-    let hint = match (whole, nearest(text, names.clone())) {
+    let hint = match (whole, nearest(text, names.clone().take(GUESSES_MAX))) {
         (Some(base), _) => format!("`needs: [{base}]` waits for all jobs of its matrix"),
         (None, Some(meant)) => format!("did you mean `{meant}`?"),
         (None, None) => {
@@ -94,6 +97,7 @@ fn refuse_cycles(jobs: &[Entry], needs: &[Vec<usize>], problems: &mut Problems) 
                     seen[need] = Seen::Now;
                     way.push((need, 0));
                 }
+                Seen::Now if problems.is_full() => return,
                 Seen::Now => {
                     let from = way.iter().position(|(job, _)| *job == need).unwrap_or_default();
                     let cycle: Vec<usize> = way[from..].iter().map(|(job, _)| *job).collect();

@@ -89,8 +89,16 @@ impl Filler<'_, '_> {
         })
     }
 
+    /// No runner offers a placeholder, so a job with one left would wait for ever.
     pub fn runs_on(&mut self) -> Result<Vec<String>, Full> {
-        self.texts(self.layers.get("runs_on"), Format::Capability)
+        let items = self.layers.get("runs_on").map_or(&[][..], Node::items);
+        let words = self.texts(self.layers.get("runs_on"), Format::Capability)?;
+        for (word, node) in words.iter().zip(items) {
+            if let Err(problem) = check_rest(word, Rest::Nothing, self.values, node.place) {
+                self.problems.add(problem);
+            }
+        }
+        Ok(words)
     }
 
     /// Patterns are taken as they are: their braces mean something else.

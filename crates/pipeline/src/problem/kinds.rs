@@ -158,9 +158,14 @@ pub struct Problems {
 impl Problems {
     pub fn add(&mut self, problem: Problem) {
         let known = |other: &Problem| other.place == problem.place && other.code == problem.code;
-        if self.list.len() < PROBLEMS_MAX && !self.list.iter().any(known) {
+        if !self.is_full() && !self.list.iter().any(known) {
             self.list.push(problem);
         }
+    }
+
+    /// Whoever would go far for one more problem can stop.
+    pub fn is_full(&self) -> bool {
+        self.list.len() >= PROBLEMS_MAX
     }
 
     pub fn is_empty(&self) -> bool {

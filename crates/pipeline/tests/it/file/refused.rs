@@ -6,7 +6,7 @@ use pipeline::file::read;
 use pipeline::problem::{Code, PROBLEMS_MAX, Problem};
 
 /// Far more than any of it takes, far less than what a bomb would.
-const SOON: Duration = Duration::from_secs(5);
+const SOON: Duration = Duration::from_secs(20);
 
 fn problems(text: &str) -> Vec<Problem> {
     let begun = Instant::now();
@@ -118,6 +118,16 @@ fn a_very_long_chain_and_a_very_long_cycle_are_followed() {
     assert_eq!(problems.len(), 1);
     assert!(problems[0].message.contains("j2499 → j2498 → "), "{}", problems[0].message);
     assert!(problems[0].message.ends_with("… (2500 jobs) → j0"), "{}", problems[0].message);
+}
+
+#[test]
+fn what_was_meant_is_not_looked_for_without_end() {
+    let jobs: String = (0..2_000).map(|job| format!("  {}{job}: {{ run: x }}\n", "n".repeat(30))).collect();
+    let needs: Vec<String> = (0..2_000).map(|need| format!("{}{need}", "m".repeat(30))).collect();
+    let text = format!("version: 1\njobs:\n{jobs}  a: {{ run: x, needs: [{}] }}\n", needs.join(", "));
+    assert_eq!(codes(&text), [Code::UnknownNeed; PROBLEMS_MAX]);
+    let keys: String = (0..8_000).map(|key| format!("  timeoutt{key}: 1\n")).collect();
+    assert_eq!(codes(&format!("version: 1\njobs:\n a:\n{keys}")), [Code::UnknownKey; PROBLEMS_MAX]);
 }
 
 #[test]
