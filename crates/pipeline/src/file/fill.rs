@@ -35,28 +35,36 @@ impl Budget {
         self.job = bytes;
     }
 
-    /// A text that is part of what the runner gets, which is JSON.
-    fn text(&mut self, text: &str) -> Result<(), Full> {
-        let escapes = text.bytes().map(|byte| match byte {
-            b'"' | b'\\' | b'\n' | b'\t' | b'\r' => 1,
-            0..0x20 | 0x7f => 5,
-            _ => 0,
-        });
-        let bytes = text.len() + escapes.sum::<usize>();
+    /// A text of what the runner gets.
+    pub fn text(&mut self, text: &str) -> Result<(), Full> {
+        self.take(json_bytes(text) + TEXT_COST)
+    }
+
+    fn take(&mut self, bytes: usize) -> Result<(), Full> {
         self.job = self.job.checked_sub(bytes).ok_or(Full::Job)?;
         self.all = self.all.checked_sub(bytes).ok_or(Full::All)?;
         Ok(())
     }
 
+    /// A job's name, or one that it needs: not part of what the runner gets.
     pub fn name(&mut self, name: &str) -> Result<(), Full> {
         self.all = self.all.checked_sub(name.len() + TEXT_COST).ok_or(Full::All)?;
         Ok(())
     }
 }
 
+/// What the runner gets is JSON, where some characters are longer.
+fn json_bytes(text: &str) -> usize {
+    let escapes = text.bytes().map(|byte| match byte {
+        b'"' | b'\\' | b'\n' | b'\t' | b'\r' => 1,
+        0..0x20 | 0x7f => 5,
+        _ => 0,
+    });
+    text.len() + escapes.sum::<usize>()
+}
+
 /// The text with the matrix's values; all other braces stay.
 pub fn fill(text: &str, values: &Values<'_>, budget: &mut Budget) -> Result<String, Full> {
-    budget.name("")?;
     budget.text(text)?;
     let (mut filled, mut rest) = (String::with_capacity(text.len()), text);
     while let Some(at) = rest.find('{') {
@@ -67,7 +75,7 @@ pub fn fill(text: &str, values: &Values<'_>, budget: &mut Budget) -> Result<Stri
         let found = closed.and_then(|name| values.iter().find(|(key, _)| *key == name));
         match found {
             Some((key, value)) if !filled.ends_with('$') => {
-                budget.text(value)?;
+                budget.take(json_bytes(value))?;
                 filled.push_str(value);
                 rest = &inside[key.len() + 1..];
             }

@@ -138,7 +138,7 @@ impl Filler<'_, '_> {
         let entries: BTreeMap<&str, &Node> = self.layers.env().collect();
         let mut env = BTreeMap::new();
         for (name, node) in entries {
-            self.budget.name(name)?;
+            self.budget.text(name)?;
             env.insert(name.to_owned(), self.text(node, Format::Any)?);
         }
         Ok(env)

@@ -107,6 +107,22 @@ fn a_matrix_cannot_multiply_text_or_needs_without_end() {
 }
 
 #[test]
+fn what_is_accepted_fits_into_a_runners_message() {
+    // Names, quotes and line ends take more room there than here.
+    for fill in ["x", "\\n", "\\\"", "\\e"] {
+        let mut most = 0;
+        for count in [40, 60, 80, 100, 120, 140, 160, 180, 200] {
+            let env: String = (0..300).map(|name| format!("{}{name}: '', ", "N".repeat(100))).collect();
+            let step = fill.repeat(count * 1024 / fill.len());
+            let text = format!("version: 1\njobs: {{ a: {{ env: {{ {env} }}, run: \"x{step}\" }} }}\n");
+            let Ok(pipeline) = read(text.as_bytes()) else { continue };
+            most = most.max(serde_json::to_vec(&pipeline.jobs[0].spec).expect("JSON").len());
+        }
+        assert!((128 * 1024..256 * 1024).contains(&most), "{fill:?} {most}");
+    }
+}
+
+#[test]
 fn a_very_long_chain_and_a_very_long_cycle_are_followed() {
     let count = 2_500;
     let chain = |last: &str| {
