@@ -11,6 +11,8 @@ pub struct Pipeline {
     pub source: Source,
     /// The group may still hold `{branch}` and `{commit}`.
     pub concurrency: Option<Concurrency>,
+    /// Cancel what still runs as soon as a required job has failed.
+    pub fail_fast: bool,
     /// In the order they were written; the jobs of a matrix side by side.
     pub jobs: Vec<Job>,
 }

@@ -6,4 +6,8 @@
 
 pub mod definition;
 pub mod facts;
+pub mod file;
+pub mod problem;
+pub mod schema;
 pub mod tree;
+pub mod yaml;

@@ -1,0 +1,4 @@
+//! The tests of the pipeline, one binary.
+
+mod file;
+mod golden;
