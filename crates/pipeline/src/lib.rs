@@ -6,4 +6,7 @@
 
 pub mod definition;
 pub mod facts;
+pub mod globs;
+pub mod keys;
+pub mod plan;
 pub mod tree;
