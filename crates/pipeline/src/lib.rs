@@ -5,7 +5,9 @@
 //! Never: I/O, a clock, randomness, a process. What a plan needs to know of the past arrives as an argument.
 
 pub mod definition;
+pub mod discover;
 pub mod facts;
+pub mod first;
 pub mod globs;
 pub mod keys;
 pub mod plan;

@@ -13,4 +13,4 @@ mod pattern;
 
 pub use index::Index;
 pub use lists::{BadPattern, ListId, Lists};
-pub use pattern::{check, folder};
+pub use pattern::{check, folder, literal};

@@ -10,19 +10,21 @@ pub fn check(entry: &str) -> Result<(), String> {
     normal(text).map(drop)
 }
 
-/// The pattern for all files below a folder whose name means itself.
+/// The pattern for all files below a folder; the root has no name.
 pub fn folder(name: &str) -> String {
-    let mut pattern = String::with_capacity(name.len() + 3);
+    if name.is_empty() { "**".into() } else { literal(name) + "/**" }
+}
+
+/// The pattern for this very path, whatever letters it has.
+pub fn literal(name: &str) -> String {
+    let mut pattern = String::with_capacity(name.len());
     for letter in name.chars() {
         if matches!(letter, '*' | '?' | '[' | ']' | '{' | '}' | '\\' | '!') {
             pattern.push('\\');
         }
         pattern.push(letter);
     }
-    if !pattern.is_empty() {
-        pattern.push('/');
-    }
-    pattern + "**"
+    pattern
 }
 
 /// Whether the entry takes files away, and its pattern.

@@ -1,0 +1,5 @@
+//! Discovery.
+
+mod golden;
+mod nasty;
+mod repository;
