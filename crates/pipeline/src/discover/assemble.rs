@@ -11,7 +11,10 @@ use super::words::slug;
 use super::{cargo, dotnet, go, make, node, python};
 use crate::definition::{Job, Pipeline};
 use crate::globs;
+use crate::plan::path_text;
 use crate::tree::Tree;
+
+const NAME_MAX: usize = 200;
 
 /// The projects of a repository and a job or more for each. `read` gives a file's bytes, if it has them.
 pub fn discover(tree: &Tree, read: &dyn Fn(&[u8]) -> Option<Vec<u8>>) -> Discovered {
@@ -23,6 +26,8 @@ pub fn discover(tree: &Tree, read: &dyn Fn(&[u8]) -> Option<Vec<u8>>) -> Discove
         found.extend(projects);
         notes.extend(more);
     }
+    // Names are somebody else's text, and people will read them.
+    found.iter_mut().for_each(|project| project.name = shown(&project.name));
     found.sort_by(|a, b| (&a.folder, a.kind, &a.name).cmp(&(&b.folder, b.kind, &b.name)));
     notes.extend(strangers(&mut found));
     let used = closures(&found);
@@ -54,6 +59,10 @@ pub fn discover(tree: &Tree, read: &dyn Fn(&[u8]) -> Option<Vec<u8>>) -> Discove
     Discovered { pipeline, projects, notes }
 }
 
+fn shown(name: &str) -> String {
+    path_text(name.as_bytes()).chars().take(NAME_MAX).collect()
+}
+
 /// Places of the projects by kind and folder. A folder may hold several of a kind.
 fn by_folder(found: &[Found]) -> HashMap<(Kind, &str), Vec<usize>> {
     let mut places: HashMap<(Kind, &str), Vec<usize>> = HashMap::new();
@@ -73,10 +82,8 @@ fn strangers(found: &mut [Found]) -> Vec<String> {
         missing.extend(stranger.map(|folder| (place, folder.as_str())));
     }
     let note = |(place, folder): (&usize, &&str)| {
-        format!(
-            "{} uses `{folder}`, where no project was found: it depends on all files",
-            found[*place].manifest
-        )
+        let (manifest, folder) = (&found[*place].manifest, path_text(folder.as_bytes()));
+        format!("{manifest} uses `{folder}`, where no project was found: it depends on all files")
     };
     let notes = missing.iter().map(note).collect();
     let unsure: Vec<usize> = missing.into_keys().collect();
@@ -133,7 +140,8 @@ fn paths<'a>(
         return None;
     }
     let own: BTreeSet<&str> = used.iter().map(|project| project.folder.as_str()).collect();
-    let mut patterns: Vec<String> = own.iter().map(|folder| globs::folder(folder)).collect();
+    let outer = own.iter().filter(|folder| !around(folder).any(|around| own.contains(around)));
+    let mut patterns: Vec<String> = outer.map(|folder| globs::folder(folder)).collect();
     if !own.contains("") {
         patterns.extend(project.also.iter().cloned());
     }

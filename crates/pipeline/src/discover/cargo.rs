@@ -77,7 +77,10 @@ fn package_found(
     let mut uses = used(&manifests[folder], folder, workspace, root);
     uses.extend(root_table.into_iter().flat_map(|table| patched(table, root)));
     let at = |name: &str| beneath(&literal(root), name);
-    let mut also = vec![at("Cargo.{toml,lock}"), at(".cargo/**"), at("rust-toolchain{,.toml}")];
+    let mut also = Vec::new();
+    if root != folder {
+        also.extend([at("Cargo.{toml,lock}"), at(".cargo/**"), at("rust-toolchain{,.toml}")]);
+    }
     if !root.is_empty() {
         also.extend([".cargo/**".into(), "rust-toolchain{,.toml}".into()]);
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::found::{Findings, Found, Kind, Task};
-use super::repository::{Repository, beneath, joined, name_of, unreadable};
+use super::repository::{Repository, around, beneath, joined, name_of, unreadable};
 use crate::globs::literal;
 
 /// What a `go.mod` says.
@@ -42,7 +42,19 @@ pub fn find(repository: &Repository) -> Findings {
         members.iter().for_each(|member| drop(workspaces.insert(member, (manifest.folder, names.clone()))));
     }
     for (folder, module) in &modules {
-        findings.projects.push(found(folder, module, workspaces.get(folder)));
+        let mut project = found(folder, module, workspaces.get(folder));
+        let mut folders = around(folder).chain([*folder]);
+        if !workspaces.contains_key(folder)
+            && folders.any(|folder| repository.has(&beneath(folder, "go.work")))
+        {
+            // Go refuses a module that the workspace around it does not name.
+            project
+                .tasks
+                .iter_mut()
+                .flat_map(|task| &mut task.steps)
+                .for_each(|step| step.insert_str(0, "GOWORK=off "));
+        }
+        findings.projects.push(project);
     }
     doubts.into_iter().for_each(|path| findings.doubt(unreadable(path)));
     findings

@@ -96,7 +96,7 @@ fn found(
         (true, _) => ("test", "-m pytest"),
         (false, true) => ("test", "-m unittest"),
         // Without a test, at least every file must be Python.
-        (false, false) => ("check", "-m compileall -q ."),
+        (false, false) => ("check", "-m compileall -q -x '[.]venv' ."),
     };
     steps.push(format!("{python} {last}"));
     let named = table.and_then(|table| {
