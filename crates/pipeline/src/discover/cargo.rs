@@ -7,7 +7,7 @@ use toml::{Table, Value};
 use wire::runner::CacheSpec;
 
 use super::found::{Findings, Found, Kind, Task};
-use super::repository::{Repository, beneath, is_below, joined, name_of, unreadable};
+use super::repository::{Repository, beneath, folder_of, is_below, joined, name_of, unreadable};
 use super::words::quoted;
 use crate::globs::{Index, literal};
 
@@ -24,7 +24,7 @@ pub fn find(repository: &Repository) -> Findings {
     for manifest in repository.manifests(&mut findings.notes, |name| name == "Cargo.toml") {
         match manifest.text.and_then(|text| text.parse::<Table>().ok()) {
             Some(table) => drop(manifests.insert(manifest.folder, table)),
-            None => doubts.push(manifest.path),
+            None => doubts.push(manifest.path.to_owned()),
         }
     }
     let owners = owners(&manifests);
@@ -33,13 +33,13 @@ pub fn find(repository: &Repository) -> Findings {
         let root = owners.get(folder).copied().unwrap_or(folder);
         match package.get("name").and_then(Value::as_str).filter(|name| is_name(name)) {
             Some(name) => findings.projects.push(package_found(repository, &manifests, folder, root, name)),
-            None => doubts.push(folder),
+            None => doubts.push(beneath(folder, "Cargo.toml")),
         }
     }
     if findings.projects.is_empty() {
         findings.projects.extend(doubts.first().map(|path| whole(path)));
     }
-    doubts.into_iter().for_each(|path| findings.doubt(unreadable(path)));
+    doubts.into_iter().for_each(|path| findings.doubt(unreadable(&path)));
     findings
 }
 
@@ -51,7 +51,7 @@ fn is_name(name: &str) -> bool {
 
 /// The whole of a workspace that could not be understood.
 fn whole(path: &str) -> Found {
-    let folder = path.strip_suffix("Cargo.toml").unwrap_or(path).trim_end_matches('/');
+    let folder = folder_of(path);
     let name = if folder.is_empty() { "cargo" } else { name_of(folder) };
     Found {
         kind: Kind::Cargo,

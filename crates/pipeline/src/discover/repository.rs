@@ -7,8 +7,19 @@ use crate::tree::{Kind, Tree};
 const BYTES_MAX: usize = 1024 * 1024;
 /// The most manifests of one kind that are read.
 const MANIFESTS_MAX: usize = 5_000;
-/// Folders of what others wrote, or of what was built.
-const FOREIGN: [&str; 7] = ["node_modules", "vendor", "third_party", "target", "dist", ".git", ".venv"];
+/// Folders of what others wrote, of what was built, and of what tests play with.
+const FOREIGN: [&str; 10] = [
+    "node_modules",
+    "vendor",
+    "third_party",
+    "target",
+    "dist",
+    ".git",
+    ".venv",
+    "fixtures",
+    "__fixtures__",
+    "testdata",
+];
 
 pub struct Repository<'a> {
     tree: &'a Tree,

@@ -13,6 +13,9 @@ use super::input::Framed;
 use crate::globs::{Index, ListId, Lists};
 use crate::tree::{File, Kind, Tree};
 
+/// By pattern and by what is taken away from it; none for no files.
+type Digests<'a> = HashMap<(u32, &'a [u32]), Option<[u8; 32]>>;
+
 pub struct Files<'a> {
     tree: &'a Tree,
     lists: &'a Lists,
@@ -20,8 +23,7 @@ pub struct Files<'a> {
     matched: Vec<Vec<u32>>,
     /// For every set of patterns that take files away, which files those are.
     away: RefCell<HashMap<&'a [u32], Rc<[bool]>>>,
-    /// For a pattern with what is taken away from it.
-    digests: RefCell<HashMap<(u32, &'a [u32]), Option<[u8; 32]>>>,
+    digests: RefCell<Digests<'a>>,
 }
 
 impl<'a> Files<'a> {

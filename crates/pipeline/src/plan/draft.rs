@@ -1,6 +1,8 @@
 //! A pipeline and what is known of the repository, brought together: the order of the jobs, why each would run, and the
 //! keys of their inputs.
 
+use std::collections::HashSet;
+
 use decisions::records::{Concurrency, PlanJob, Source, Trust};
 use wire::Digest;
 use wire::api::Decision;
@@ -13,7 +15,7 @@ use super::places;
 use super::problem::PlanProblem;
 use crate::definition::{Job, Pipeline};
 use crate::facts::{Difference, Facts};
-use crate::globs::{ListId, Lists};
+use crate::globs::{Index, ListId, Lists};
 use crate::keys::{self, Files, Inputs, input_key};
 
 pub struct Draft {
@@ -34,7 +36,7 @@ pub(super) struct Sketch {
     pub needs: Vec<usize>,
     pub selected: Selected,
     pub cause: Cause,
-    /// Keys under which a success may be reused, the best first. None for what is never reused.
+    /// Keys under which a success may be reused, its own the last. None for what is never reused.
     pub keys: Vec<Digest>,
 }
 
@@ -78,48 +80,27 @@ impl Draft {
         let asked: Vec<Asked> = asked.collect::<Result<_, _>>()?;
         let index = lists.index().map_err(|problem| PlanProblem::Patterns { problem })?;
         let files = Files::new(facts.tree, &lists, &index);
-        let (base, changed) = match &facts.difference {
-            Difference::Since { base, changed } => {
-                let always = (pipeline.source == Source::File).then_some(PIPELINE_FILE.as_bytes());
-                (Some(base.clone()), changes(&lists, &index, changed, always))
-            }
-            Difference::NotAsked | Difference::Unknown { .. } => (None, Vec::new()),
-        };
-        let mut causes = vec![Cause::NotSelected; pipeline.jobs.len()];
-        for place in &order.sequence {
-            let changes = changed.get(asked[*place].paths.place());
-            causes[*place] = cause(facts, selected[*place], changes, &order.needs[*place], &causes);
-        }
-        let specs: Vec<JobSpec> =
-            pipeline.jobs.iter().zip(&asked).map(|(job, asked)| asked.spec(job, facts, &files)).collect();
-        let inputs = |place: usize| {
-            let job: &Job = &pipeline.jobs[place];
+        let changed = changed(pipeline, facts, &lists, &index);
+        let changes = |place: usize| changed.get(asked[place].paths.place());
+        let causes = causes(facts, &order, &selected, changes);
+        let specs = pipeline.jobs.iter().zip(&asked).map(|(job, asked)| asked.spec(job, facts, &files));
+        let specs: Vec<JobSpec> = specs.collect();
+        let keys = all_keys(facts.trust, &order, |place| {
+            let Job { effect_once, runs_on, .. } = &pipeline.jobs[place];
             let files = files.digest(asked[place].paths);
-            (!job.effect_once).then_some(Inputs { spec: &specs[place], runs_on: &job.runs_on, files })
-        };
-        // A trusted success is good enough for everybody.
-        let trusted = all_keys(Trust::Trusted, &order, inputs);
-        let untrusted = match facts.trust {
-            Trust::Trusted => vec![None; specs.len()],
-            Trust::Untrusted => all_keys(Trust::Untrusted, &order, inputs),
-        };
+            (!effect_once).then_some(Inputs { spec: &specs[place], runs_on, files })
+        });
         let mut jobs = Vec::with_capacity(specs.len());
-        for (place, job) in pipeline.jobs.iter().enumerate() {
-            let keys = [trusted[place], untrusted[place]].into_iter().flatten().collect();
-            let own = match facts.trust {
-                Trust::Trusted => trusted[place],
-                Trust::Untrusted => untrusted[place],
-            };
-            jobs.push(Sketch {
-                job: plan_job(job, &specs[place], own),
-                needs: order.needs[place].clone(),
-                selected: selected[place],
-                cause: causes[place].clone(),
-                keys,
-            });
+        for (place, (cause, keys)) in causes.into_iter().zip(keys).enumerate() {
+            let job = plan_job(&pipeline.jobs[place], &specs[place], keys.last().copied());
+            let needs = order.needs[place].clone();
+            jobs.push(Sketch { job, needs, selected: selected[place], cause, keys });
         }
         Ok(Draft {
-            base,
+            base: match &facts.difference {
+                Difference::Since { base, .. } => Some(base.clone()),
+                Difference::NotAsked | Difference::Unknown { .. } => None,
+            },
             source: pipeline.source,
             concurrency: places::group(pipeline.concurrency.as_ref(), facts),
             no_reuse: facts.wishes.no_reuse,
@@ -179,6 +160,30 @@ impl Asked {
     }
 }
 
+/// For every list of patterns, if there is something to compare with.
+fn changed(pipeline: &Pipeline, facts: &Facts, lists: &Lists, index: &Index) -> Vec<Changes> {
+    match &facts.difference {
+        Difference::Since { changed, .. } => {
+            let always = (pipeline.source == Source::File).then_some(PIPELINE_FILE.as_bytes());
+            changes(lists, index, changed, always)
+        }
+        Difference::NotAsked | Difference::Unknown { .. } => Vec::new(),
+    }
+}
+
+fn causes<'a>(
+    facts: &Facts,
+    order: &Order,
+    selected: &[Selected],
+    changes: impl Fn(usize) -> Option<&'a Changes>,
+) -> Vec<Cause> {
+    let mut causes = vec![Cause::NotSelected; selected.len()];
+    for place in &order.sequence {
+        causes[*place] = cause(facts, selected[*place], changes(*place), &order.needs[*place], &causes);
+    }
+    causes
+}
+
 fn cause(
     facts: &Facts,
     selected: Selected,
@@ -209,8 +214,27 @@ fn cause(
     }
 }
 
-/// A job has no key if it is never reused, or needs one that is not.
+/// For every job the keys under which a success may be reused, its own the last: a trusted success is good enough for
+/// everybody, an untrusted one for the untrusted.
 fn all_keys<'a>(
+    trust: Trust,
+    order: &Order,
+    inputs: impl Fn(usize) -> Option<Inputs<'a>>,
+) -> Vec<Vec<Digest>> {
+    let kinds: &[Trust] = match trust {
+        Trust::Trusted => &[Trust::Trusted],
+        Trust::Untrusted => &[Trust::Trusted, Trust::Untrusted],
+    };
+    let mut keys = vec![Vec::new(); order.sequence.len()];
+    for kind in kinds {
+        let of_kind = keys_of(*kind, order, &inputs);
+        keys.iter_mut().zip(of_kind).for_each(|(keys, key)| keys.extend(key));
+    }
+    keys
+}
+
+/// A job has no key if it is never reused, or needs one that is not.
+fn keys_of<'a>(
     trust: Trust,
     order: &Order,
     inputs: impl Fn(usize) -> Option<Inputs<'a>>,
@@ -224,12 +248,15 @@ fn all_keys<'a>(
 }
 
 fn plan_job(job: &Job, spec: &JobSpec, input_key: Option<Digest>) -> PlanJob {
+    let mut needs = job.needs.clone();
+    let mut seen = HashSet::new();
+    needs.retain(|need| seen.insert(need.clone()));
     PlanJob {
         name: job.name.clone(),
         decision: Decision::Run,
         reasons: Vec::new(),
         input_key,
-        needs: job.needs.clone(),
+        needs,
         required: job.required,
         effect_once: job.effect_once,
         priority: job.priority,

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use pipeline::discover::discover;
+use pipeline::tree::{ContentId, File, Kind, Tree};
 use proptest::prelude::*;
 
 use super::repository::found;
@@ -46,6 +48,16 @@ fn depth_and_size_have_bounds() {
             found.pipeline.jobs
         );
     }
+}
+
+#[test]
+fn what_cannot_be_read_depends_on_everything() {
+    let file =
+        |path: &&str| File { path: path.as_bytes().into(), kind: Kind::Plain, content: ContentId([0; 32]) };
+    let tree = Tree::new(NAMES.iter().map(file).collect());
+    let found = discover(&tree, &|_| None);
+    assert!(!found.pipeline.jobs.is_empty() && !found.notes.is_empty());
+    assert!(found.pipeline.jobs.iter().all(|job| job.paths.is_none()), "{:?}", found.pipeline.jobs);
 }
 
 #[test]
