@@ -6,7 +6,7 @@ use decisions::records::Source;
 use wire::runner::JobSpec;
 
 use super::found::{Discovered, Findings, Found, Kind, Project, Task};
-use super::repository::{Repository, around};
+use super::repository::{Repository, around, folder_of};
 use super::words::slug;
 use super::{cargo, dotnet, go, make, node, python};
 use crate::definition::{Job, Pipeline};
@@ -15,6 +15,8 @@ use crate::plan::path_text;
 use crate::tree::Tree;
 
 const NAME_MAX: usize = 200;
+/// The most folders that a job names.
+const FOLDERS_MAX: usize = 100;
 
 /// The projects of a repository and a job or more for each. `read` gives a file's bytes, if it has them.
 pub fn discover(tree: &Tree, read: &dyn Fn(&[u8]) -> Option<Vec<u8>>) -> Discovered {
@@ -32,11 +34,11 @@ pub fn discover(tree: &Tree, read: &dyn Fn(&[u8]) -> Option<Vec<u8>>) -> Discove
     notes.extend(strangers(&mut found));
     let used = closures(&found);
     notes.extend(circles(&found, &used));
-    let folders: BTreeSet<&str> = found.iter().map(|project| project.folder.as_str()).collect();
+    let within = within(&found);
     let mut names = HashSet::new();
     let (mut jobs, mut projects) = (Vec::new(), Vec::new());
     for (project, used) in found.iter().zip(&used) {
-        let paths = paths(project, used.iter().map(|place| &found[*place]), &folders);
+        let paths = paths(project, used.iter().map(|place| &found[*place]), &within);
         let mut called = Vec::new();
         for task in &project.tasks {
             let name = job_name(project, task, found.len() == 1, &mut names);
@@ -128,38 +130,64 @@ fn circles(found: &[Found], used: &[Vec<usize>]) -> Vec<String> {
     notes
 }
 
+/// For every project's folder, the folders of projects right within it: those whose nearest project is there.
+fn within(found: &[Found]) -> BTreeMap<&str, BTreeSet<&str>> {
+    let mut within: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let folders: BTreeSet<&str> = found.iter().map(|project| project.folder.as_str()).collect();
+    for folder in &folders {
+        if let Some(near) = around(folder).find(|around| folders.contains(around)) {
+            within.entry(near).or_default().insert(folder);
+        }
+    }
+    within
+}
+
 /// What the jobs of a project depend on: its own folder and those it uses, without the projects within them that it does
 /// not use.
 fn paths<'a>(
     project: &'a Found,
     used: impl Iterator<Item = &'a Found>,
-    folders: &BTreeSet<&str>,
+    within: &BTreeMap<&str, BTreeSet<&str>>,
 ) -> Option<Vec<String>> {
     let used: Vec<&Found> = used.collect();
     if used.iter().any(|project| project.unsure) {
         return None;
     }
     let own: BTreeSet<&str> = used.iter().map(|project| project.folder.as_str()).collect();
-    let outer = own.iter().filter(|folder| !around(folder).any(|around| own.contains(around)));
-    let mut patterns: Vec<String> = outer.map(|folder| globs::folder(folder)).collect();
+    let outer = outermost(&own);
+    if outer.len() > FOLDERS_MAX {
+        return coarse(outer, &project.also);
+    }
+    let mut patterns: Vec<String> = outer.iter().map(|folder| globs::folder(folder)).collect();
     if !own.contains("") {
         patterns.extend(project.also.iter().cloned());
     }
     // A Makefile may call what lies below it.
     if project.kind != Kind::Make {
         let needed: HashSet<&str> = own.iter().flat_map(|folder| around(folder)).collect();
-        let other = |folder: &&&str| {
-            !own.contains(**folder)
-                && !needed.contains(**folder)
-                && around(folder)
-                    .find(|around| folders.contains(around))
-                    .is_some_and(|near| own.contains(near))
-        };
-        patterns.extend(folders.iter().filter(other).map(|folder| format!("!{}", globs::folder(folder))));
+        let inner = own.iter().filter_map(|folder| within.get(folder)).flatten();
+        let others = inner.filter(|folder| !own.contains(**folder) && !needed.contains(**folder));
+        patterns.extend(others.map(|folder| format!("!{}", globs::folder(folder))));
     }
     let mut seen = HashSet::new();
     patterns.retain(|pattern| seen.insert(pattern.clone()));
     (patterns != ["**"]).then_some(patterns)
+}
+
+/// Without the folders that lie in another one.
+fn outermost<'a>(folders: &BTreeSet<&'a str>) -> BTreeSet<&'a str> {
+    let outer = |folder: &&&str| !around(folder).any(|around| folders.contains(around));
+    folders.iter().filter(outer).copied().collect()
+}
+
+/// Who uses hundreds of projects depends on the folders around them: nobody would read the list.
+fn coarse(mut folders: BTreeSet<&str>, also: &[String]) -> Option<Vec<String>> {
+    while folders.len() > FOLDERS_MAX {
+        folders = folders.into_iter().map(folder_of).collect();
+        folders = outermost(&folders);
+    }
+    let patterns: Vec<String> = folders.into_iter().map(globs::folder).chain(also.iter().cloned()).collect();
+    (patterns[0] != "**").then_some(patterns)
 }
 
 fn job_name(project: &Found, task: &Task, alone: bool, names: &mut HashSet<String>) -> String {

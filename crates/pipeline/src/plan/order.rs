@@ -45,11 +45,12 @@ impl Order {
         let places = places(jobs)?;
         let mut selected = vec![Selected::No; jobs.len()];
         for name in names {
-            let unknown = || {
+            let named = named(jobs, &places, name);
+            if named.is_empty() {
                 let suggestion = nearest(name, jobs.iter().map(|job| job.name.as_str())).map(String::from);
-                PlanProblem::UnknownJob { name: name.clone(), suggestion }
-            };
-            selected[*places.get(name.as_str()).ok_or_else(unknown)?] = Selected::Named;
+                return Err(PlanProblem::UnknownJob { name: name.clone(), suggestion });
+            }
+            named.into_iter().for_each(|place| selected[place] = Selected::Named);
         }
         for place in self.sequence.iter().rev() {
             let root = match selected[*place] {
@@ -75,6 +76,15 @@ pub enum Selected {
     /// A named job needs it, maybe through others.
     NeededBy(usize),
     No,
+}
+
+/// The job of this name, or all jobs of the matrix of this name: `test` is `test (debug)` and `test (release)`.
+fn named(jobs: &[Job], places: &HashMap<&str, usize>, name: &str) -> Vec<usize> {
+    if let Some(place) = places.get(name) {
+        return vec![*place];
+    }
+    let of_matrix = |job: &Job| job.name.strip_prefix(name).is_some_and(|rest| rest.starts_with(" ("));
+    (0..jobs.len()).filter(|place| of_matrix(&jobs[*place])).collect()
 }
 
 fn places(jobs: &[Job]) -> Result<HashMap<&str, usize>, PlanProblem> {

@@ -3,3 +3,4 @@
 mod golden;
 mod nasty;
 mod repository;
+mod speed;

@@ -54,6 +54,7 @@ cases! {
     a_deleted_file_is_a_change
     a_difference_that_is_not_known_skips_nothing
     a_file_that_became_executable_makes_new_inputs
+    a_matrix_is_named_as_a_whole
     a_named_job_runs_with_what_it_needs
     a_need_that_is_reused_lets_its_dependent_be_reused
     a_need_that_runs_lets_nothing_after_it_be_reused
@@ -72,4 +73,5 @@ cases! {
     the_hash_of_a_cache_key_is_that_of_its_files
     trusted_runs_do_not_reuse_what_strangers_made
     without_a_base_nothing_is_skipped
+    without_a_commit_the_files_name_the_version
 }

@@ -10,7 +10,7 @@
 //! only NAME…, all, no-reuse, untrusted, discovered, commit ID, branch NAME, group NAME, checkout URL
 //! ```
 //!
-//! In a path `\n`, `\s` (a space), `\\` and `\xff` mean what they do in reasons.
+//! In a path or a name `\n`, `\s` (a space), `\\` and `\xff` mean what they do in reasons.
 
 use std::collections::BTreeMap;
 
@@ -63,7 +63,7 @@ impl Scene {
         match words[0] {
             "file" => self.file(file(words[1], words[2], words.get(3).copied())),
             "gone" => drop(self.files.remove(bytes(words[1]).as_ref())),
-            "job" => self.pipeline.jobs.push(job(words[1], &words[2..])),
+            "job" => self.pipeline.jobs.push(job(&unescaped(words[1]), &words[2..])),
             "success" => self.success(words[1], words.get(2).copied()),
             "base" => {
                 let changed = words[2..].iter().map(|path| bytes(path)).collect();
@@ -173,7 +173,7 @@ pub fn job(name: &str, words: &[&str]) -> Job {
         let (key, value) = word.split_once('=').unwrap_or((word, ""));
         let list = || value.split(',').filter(|part| !part.is_empty()).map(String::from).collect::<Vec<_>>();
         match key {
-            "needs" => job.needs = list(),
+            "needs" => job.needs = list().iter().map(|need| unescaped(need)).collect(),
             "paths" => job.paths = Some(list()),
             "run" => job.spec.steps = vec![value.into()],
             "once" => job.effect_once = true,
@@ -192,6 +192,10 @@ pub fn job(name: &str, words: &[&str]) -> Job {
         }
     }
     job
+}
+
+fn unescaped(text: &str) -> String {
+    String::from_utf8(bytes(text).into()).expect("a name is text")
 }
 
 fn bytes(text: &str) -> Box<[u8]> {
