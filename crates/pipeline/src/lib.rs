@@ -5,8 +5,13 @@
 //! Never: I/O, a clock, randomness, a process. What a plan needs to know of the past arrives as an argument.
 
 pub mod definition;
+pub mod discover;
 pub mod facts;
 pub mod file;
+pub mod first;
+pub mod globs;
+pub mod keys;
+pub mod plan;
 pub mod problem;
 pub mod schema;
 pub mod tree;

@@ -1,4 +1,7 @@
-//! The tests of the pipeline, one binary.
+//! Pipelines, seen from outside: files and their problems, plans from descriptions of repositories, projects from their
+//! files.
 
+mod discover;
 mod file;
 mod golden;
+mod plan;

@@ -1,0 +1,6 @@
+//! Discovery.
+
+mod golden;
+mod nasty;
+mod repository;
+mod speed;

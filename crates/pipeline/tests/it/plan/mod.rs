@@ -1,0 +1,6 @@
+//! Plans.
+
+mod golden;
+mod property;
+mod script;
+mod speed;

@@ -1,0 +1,3 @@
+document.addEventListener("DOMContentLoaded", () => {
+  document.body.textContent = "Hello from web";
+});
