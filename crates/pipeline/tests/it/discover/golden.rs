@@ -21,6 +21,8 @@ fn check(name: &str) {
         return;
     }
     assert_eq!(seen, expected, "{name}: not what is in {}", path.display());
+    let read = pipeline::file::read(first_file(&found).as_bytes());
+    assert!(read.is_ok(), "{name}: the first file has problems: {read:?}");
     let patterns = found.pipeline.jobs.iter().flat_map(|job| job.paths.iter().flatten());
     patterns.for_each(|pattern| assert_eq!(pipeline::globs::check(pattern), Ok(()), "{pattern}"));
 }

@@ -187,3 +187,18 @@ fn ten_thousand_jobs_are_fine() {
         .collect();
     assert_eq!(jobs(&text).jobs.len(), 10_000);
 }
+
+#[test]
+fn our_own_file_and_those_of_the_examples_are_fine() {
+    let root = crate::golden::root();
+    let examples = std::fs::read_dir(root.join("examples")).expect("there are examples");
+    let folders = examples.map(|entry| entry.expect("it can be listed").path()).filter(|path| path.is_dir());
+    let mut files: Vec<_> = folders.map(|folder| folder.join("delta-ci.yaml")).collect();
+    assert!(files.len() >= 4, "{files:?}");
+    files.push(root.join("delta-ci.yaml"));
+    for file in files {
+        let text = std::fs::read(&file).expect("each example has its file");
+        let read = read(&text);
+        assert!(read.is_ok(), "{}: {read:?}", file.display());
+    }
+}
