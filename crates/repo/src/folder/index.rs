@@ -26,13 +26,17 @@ pub struct Entry {
     pub is_unmerged: bool,
 }
 
-/// All entries, in the order of their paths.
-pub fn entries(repository: &Repository) -> Result<Vec<Entry>, Error> {
+/// Hands over every entry as it comes, in the order of their paths, to a taker that is made anew if need be.
+pub fn each<T: Take>(repository: &Repository, taker: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
     // Git promises no form for the facts about a file. If it is not the one we know, contents are read instead.
-    match read(repository, Facts::Wanted) {
-        Err(Error::Answer { .. }) => read(repository, Facts::Unwanted),
+    match read(repository, Facts::Wanted, taker()?) {
+        Err(Error::Answer { .. }) => read(repository, Facts::Unwanted, taker()?),
         other => other,
     }
+}
+
+pub trait Take {
+    fn take(&mut self, entry: Entry) -> Result<(), Error>;
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,19 +45,20 @@ enum Facts {
     Unwanted,
 }
 
-fn read(repository: &Repository, facts: Facts) -> Result<Vec<Entry>, Error> {
+fn read<T: Take>(repository: &Repository, facts: Facts, mut taker: T) -> Result<T, Error> {
     let words = ["ls-files", "--stage", "-t", "-z", "--debug"];
     let words = if facts == Facts::Wanted { &words[..] } else { &words[..4] };
     let output = repository.git.stream(words, |answer| {
-        let mut entries = Vec::new();
         let mut line = Vec::new();
+        let mut count = 0;
         while let Some(entry) = next(answer, facts, &mut line)? {
-            entries.push(entry);
-            if entries.len() > FILES_MAX {
+            count += 1;
+            if count > FILES_MAX {
                 return Err(too_many("the repository"));
             }
+            taker.take(entry)?;
         }
-        Ok(entries)
+        Ok(taker)
     })?;
     output.or_fail("cannot list what git tracks")
 }

@@ -6,17 +6,16 @@ use std::path::Path;
 use std::thread;
 
 use pipeline::tree::{ContentId, File, Kind, Tree};
-use rustix::fs::{AtFlags, Stat, statat};
 
-use super::contents::{self, Touched, kind_of};
-use super::index::{self, Entry};
-use super::stamp::{Moment, Stamp};
+use super::compare::Compare;
+use super::contents::{self, Touched};
+use super::index;
+use super::stamp::Stamp;
 use super::{Repository, place, text, walk};
 use crate::Error;
 use crate::git::Git;
 use crate::hash::{self, Format};
 use crate::paths;
-use crate::steps::{Missing, Steps, is_gone};
 
 pub const FILES_MAX: usize = 1_000_000;
 
@@ -50,11 +49,11 @@ pub fn of_repository(repository: &Repository, root: &Path) -> Result<Listing, Er
         let untracked = scope.spawn(|| untracked(git));
         // Looked at before the index is read: if it is replaced meanwhile, more files count as touched, not fewer.
         let written = rustix::fs::stat(&repository.index).ok().map(|stat| Stamp::of(&stat).modified);
-        let tracked =
-            index::entries(repository).and_then(|entries| compare(root, entries, written, *trust_mode));
+        let tracked = index::each(repository, || Compare::new(root, written, *trust_mode));
         (tracked, untracked.join().expect("listing does not panic"))
     });
-    let (Compared { mut files, mut touched, left_out, submodules }, untracked) = (tracked?, untracked?);
+    let (tracked, untracked) = (tracked?, untracked?);
+    let Compare { mut files, mut touched, left_out, submodules, .. } = tracked;
     let (repositories, untracked): (Vec<_>, Vec<_>) =
         untracked.into_iter().partition(|path| path.ends_with(b"/"));
     let assumed = (!trust_mode).then_some(Kind::Plain);
@@ -80,67 +79,6 @@ fn listing(
     files.dedup_by(|a, b| a.0.path == b.0.path);
     let (files, stamps) = files.into_iter().unzip();
     Listing { tree: Tree::new(files), stamps, left_out, format, trust_mode }
-}
-
-#[derive(Default)]
-struct Compared {
-    files: Vec<(File, Option<Stamp>)>,
-    touched: Vec<Touched>,
-    left_out: Vec<File>,
-    submodules: Vec<(Box<[u8]>, ContentId)>,
-}
-
-/// Which of git's entries are on the disk as git saw them last.
-fn compare(
-    root: &Path,
-    entries: Vec<Entry>,
-    written: Option<Moment>,
-    trust_mode: bool,
-) -> Result<Compared, Error> {
-    let mut steps = Steps::new(root, Missing::Stop).map_err(Error::at("open the folder", b"."))?;
-    let mut compared = Compared::default();
-    for entry in entries {
-        paths::check(&entry.path)?;
-        if paths::is_data(&entry.path) {
-            continue;
-        }
-        let Entry { path, kind, content, stamp, is_skipped, is_unmerged } = entry;
-        let Some(stat) = look(&mut steps, &path)? else {
-            if is_skipped {
-                compared.left_out.push(File { path, kind, content });
-            }
-            continue;
-        };
-        // A file that was written when the index was, or later, may have changed since without a trace.
-        let is_settled = |stamp: &Stamp| written.is_some_and(|written| stamp.modified < written);
-        let is_clean = || stamp == Some(Stamp::of(&stat)) && stamp.as_ref().is_some_and(is_settled);
-        match kind_of(&stat) {
-            None if kind == Kind::Submodule => compared.submodules.push((path, content)),
-            None => {}
-            Some(found) if !is_unmerged && same(found, kind, trust_mode) && is_clean() => {
-                compared.files.push((File { path, kind, content }, stamp));
-            }
-            Some(_) if compared.touched.last().is_some_and(|touched| touched.path == path) => {}
-            Some(_) => {
-                let assumed = (!trust_mode).then_some(kind);
-                compared.touched.push(Touched { path, assumed });
-            }
-        }
-    }
-    Ok(compared)
-}
-
-fn same(found: Kind, known: Kind, trust_mode: bool) -> bool {
-    found == known || !trust_mode && found != Kind::Link && matches!(known, Kind::Plain | Kind::Executable)
-}
-
-fn look(steps: &mut Steps, path: &[u8]) -> Result<Option<Stat>, Error> {
-    let stat = steps.to(path).and_then(|(folder, name)| statat(folder, name, AtFlags::SYMLINK_NOFOLLOW));
-    match stat {
-        Ok(stat) => Ok(Some(stat)),
-        Err(error) if is_gone(error) => Ok(None),
-        Err(error) => Err(Error::at("look at", path)(error)),
-    }
 }
 
 /// What git neither tracks nor ignores. A repository inside the folder ends with a slash.

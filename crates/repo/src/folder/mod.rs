@@ -3,6 +3,7 @@
 //! The pipeline's root is the folder itself. If it lies inside a repository, paths are relative to it and only files
 //! below it count.
 
+mod compare;
 mod contents;
 mod difference;
 mod index;
