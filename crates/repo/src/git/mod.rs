@@ -22,7 +22,7 @@ const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 const PATH_DEFAULT: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// The last word on each, whatever the repository's own configuration says.
-const SETTINGS: [&str; 18] = [
+const SETTINGS: [&str; 20] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.untrackedCache=false",
@@ -35,6 +35,9 @@ const SETTINGS: [&str; 18] = [
     "fetch.recurseSubmodules=false",
     "fetch.writeCommitGraph=false",
     "transfer.bundleURI=false",
+    // Whoever says nothing for a minute is gone; holds also when we are no longer there to look at the clock.
+    "http.lowSpeedLimit=1",
+    "http.lowSpeedTime=60",
     // A pack is there as a whole or not at all. Loose objects of a fetch that was cut short could be a commit without
     // its files.
     "transfer.unpackLimit=1",
@@ -44,6 +47,9 @@ const SETTINGS: [&str; 18] = [
     "gc.autoDetach=false",
     "maintenance.auto=false",
 ];
+
+const SSH: &str = "ssh -o BatchMode=yes -o ControlMaster=no -o ControlPath=none -o ConnectTimeout=30 \
+                   -o ServerAliveInterval=15 -o ServerAliveCountMax=4";
 
 /// Through which doors git may speak to others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -203,7 +209,7 @@ fn bare_command() -> Command {
         .env("GIT_NO_LAZY_FETCH", "1")
         .env("GIT_NO_REPLACE_OBJECTS", "1")
         .env("GIT_GRAFT_FILE", "/dev/null");
-    command.env("GIT_SSH_COMMAND", "ssh -o BatchMode=yes -o ControlMaster=no -o ControlPath=none");
+    command.env("GIT_SSH_COMMAND", SSH);
     command
 }
 

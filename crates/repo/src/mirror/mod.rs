@@ -24,7 +24,7 @@ use crate::paths;
 use address::Place;
 
 /// A first fetch brings the whole history.
-const FETCH_TIME_MAX: Duration = Duration::from_secs(15 * 60);
+const FETCH_TIME_MAX: Duration = Duration::from_secs(10 * 60);
 
 #[derive(Debug, Clone)]
 pub struct Mirrors {
@@ -73,9 +73,11 @@ impl Mirrors {
         };
         let name: String =
             Sha256::digest(address.as_bytes())[..16].iter().map(|byte| format!("{byte:02x}")).collect();
-        let folder = self.folder.join(&name);
+        // Git is started in other folders than ours.
+        let place = std::path::absolute(&self.folder).map_err(Error::io("find the folder", &self.folder))?;
+        let folder = place.join(&name);
         let git = Git::bare(folder.clone());
-        let lock = self.folder.join(name + ".lock");
+        let lock = place.join(name + ".lock");
         Ok(Mirror { address: address.into(), folder, lock, git, doors, fetch_time_max: self.fetch_time_max })
     }
 }
