@@ -17,6 +17,7 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use repo::Mirrors;
 use store::blobs::Blobs;
 use store::{Store, StoreError};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -75,6 +76,8 @@ pub struct Settings {
     pub judge: Judge,
     /// How often bytes that nothing holds are collected without being asked for.
     pub collect_every: Duration,
+    /// Where repositories are kept that runs are planned from. Without it, every run must bring its plan.
+    pub mirrors: Option<Mirrors>,
 }
 
 /// Why a server did not start.
@@ -103,7 +106,7 @@ pub struct Server<S> {
 
 impl<S: Store> Server<S> {
     pub async fn start(store: Arc<S>, settings: Settings) -> Result<Server<S>, StartError> {
-        let Settings { listen, policy, admin_token, outbox, blobs, judge, collect_every } = settings;
+        let Settings { listen, policy, admin_token, outbox, blobs, judge, collect_every, mirrors } = settings;
         let failed = |source| StartError::Listen { address: listen, source };
         let listener = listening(listen).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
@@ -125,7 +128,7 @@ impl<S: Store> Server<S> {
         let upkeep = Upkeep { engine: engine.clone(), blobs, collector, interval, collect_every };
         let background = [
             tokio::spawn(ticks::run(engine.clone(), tick_interval(&policy))),
-            tokio::spawn(planning::run(engine.clone())),
+            tokio::spawn(planning::run(engine.clone(), mirrors)),
             tokio::spawn(upkeep.run()),
         ];
         Ok(Server { address, minted, tenant, api, stop, accepting, background, outbox })

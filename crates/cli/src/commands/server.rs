@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use decisions::Policy;
+use repo::Mirrors;
 use server::artifacts::Judge;
 use server::outbox::Rules;
 use server::serve::{Server, Settings};
@@ -23,6 +24,7 @@ use crate::talk::Talk;
 
 /// Within the data directory.
 const BLOBS: &str = "blobs";
+const MIRRORS: &str = "mirrors";
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -41,6 +43,10 @@ pub struct Args {
     #[arg(long, env = "DELTACI_ALLOW_PRIVATE_WEBHOOKS", value_parser = clap::builder::BoolishValueParser::new(),
         default_value = "false", default_missing_value = "true", num_args = 0..=1, require_equals = true)]
     allow_private_webhooks: bool,
+    /// Read repositories on this machine's own disk, for runs without a plan; not where several tenants share it
+    #[arg(long, env = "DELTACI_ALLOW_LOCAL_REPOSITORIES", value_parser = clap::builder::BoolishValueParser::new(),
+        default_value = "false", default_missing_value = "true", num_args = 0..=1, require_equals = true)]
+    allow_local_repositories: bool,
     /// Where artifacts are kept: a folder, or s3://bucket/prefix with the usual AWS_ variables; without it, in the data
     /// directory
     #[arg(long, env = "DELTACI_BLOBS")]
@@ -190,6 +196,9 @@ async fn serve<S: Store>(store: Arc<S>, args: &Args, database: &str) -> Result<E
         blobs: blobs(args).await?,
         judge: args.publishing.judge()?,
         collect_every: args.timings.gc_interval,
+        mirrors: Some(
+            Mirrors::new(args.database.data.join(MIRRORS)).allow_local(args.allow_local_repositories),
+        ),
     };
     let server = Server::start(store, settings).await?;
     if let Some(token) = &server.minted {

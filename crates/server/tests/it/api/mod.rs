@@ -11,6 +11,7 @@ mod isolation;
 mod jobs;
 mod logs;
 mod open;
+mod planning;
 mod postgres;
 mod refused;
 mod runner;

@@ -12,6 +12,7 @@ use hyper::client::conn::http1;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
 use hyper::{HeaderMap, Request, Response};
 use hyper_util::rt::TokioIo;
+use repo::Mirrors;
 use serde_json::{Value, json};
 use server::artifacts::Judge;
 use server::outbox::Rules;
@@ -83,7 +84,8 @@ impl<S: Store> Site<S> {
         let listen = SocketAddr::from(([127, 0, 0, 1], 0));
         let admin_token = Some(TokenSecret::from(ADMIN.to_string()));
         let (outbox, collect_every) = (Rules::default(), Duration::from_secs(3600));
-        let settings = Settings { listen, policy, admin_token, outbox, blobs, judge, collect_every };
+        let mirrors = Some(Mirrors::new(bytes.path().join("mirrors")).allow_local(true));
+        let settings = Settings { listen, policy, admin_token, outbox, blobs, judge, collect_every, mirrors };
         let server = Server::start(store.clone(), settings).await.expect("the server starts");
         let mut site = Site { server, store, document: Value::Null, folder, bytes };
         let document = site.send("GET", "/openapi.json", &[], Bytes::new()).await;

@@ -61,6 +61,7 @@ async fn an_admin_token_is_minted_at_the_first_start_only() {
         judge: Judge::Absent,
         outbox: Rules::default(),
         collect_every: Duration::from_secs(3600),
+        mirrors: None,
     };
     let server = Server::start(store.clone(), settings()).await.expect("it starts");
     let minted = server.minted.clone().expect("there was none");
