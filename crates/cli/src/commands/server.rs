@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use decisions::Policy;
 use server::artifacts::Judge;
 use server::outbox::Rules;
-use server::serve::{Server, Settings};
+use server::serve::{Duty, Server, Settings};
 use store::blobs::Blobs;
 use store::{Postgres, Sqlite, Store};
 use tokio::signal::unix::{SignalKind, signal};
@@ -183,7 +183,8 @@ async fn serve<S: Store>(store: Arc<S>, args: &Args, database: &str) -> Result<E
     // Heard from the start, so that a signal during it is not lost.
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let settings = Settings {
-        listen: args.listen,
+        listen: Some(args.listen),
+        duty: Duty::All,
         policy: args.timings.policy(),
         admin_token: args.admin_token.clone().map(TokenSecret::from),
         outbox: Rules { nats: args.nats.clone(), allow_private: args.allow_private_webhooks },
@@ -195,7 +196,9 @@ async fn serve<S: Store>(store: Arc<S>, args: &Args, database: &str) -> Result<E
     if let Some(token) = &server.minted {
         eprintln!("admin token, shown this once: {}", token.expose());
     }
-    eprintln!("deltaci server listens on http://{} with {database}", server.address);
+    if let Some(address) = server.address {
+        eprintln!("deltaci server listens on http://{address} with {database}");
+    }
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}

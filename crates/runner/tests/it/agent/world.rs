@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use runner::agent::{Left, Network, Settings, Stop, run};
+use runner::agent::{Ground, Left, Network, Settings, Stop, run};
 use runner::client::{Client, Token};
 use runner::keeper::{Choice, Limits};
 use serde_json::{Value, json};
@@ -52,10 +52,12 @@ impl World {
             once,
             capabilities: vec!["os:linux".into()],
             executor: Choice::Auto,
+            ground: Ground::Fresh,
             network: Network::Asked,
             work_dir: work.path().into(),
             limits: Limits::default(),
             artifacts_bytes_max: 64 * 1024 * 1024,
+            tap: None,
         };
         let token = Token::parse(token).expect("a token");
         let client = Client::new(&format!("http://{address}/"), &token).expect("a client");
