@@ -66,7 +66,11 @@ pub(crate) async fn accept(
     router: Router,
     mut stopped: oneshot::Receiver<()>,
 ) -> GracefulShutdown {
-    let hall = Hall { connections: GracefulShutdown::new(), room: Arc::new(Semaphore::new(CONNECTIONS_MAX)), router };
+    let hall = Hall {
+        connections: GracefulShutdown::new(),
+        room: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
+        router,
+    };
     loop {
         tokio::select! {
             biased;

@@ -18,11 +18,9 @@ use wire::TokenSecret;
 
 use crate::database::{Database, FILE, is_postgres};
 use crate::files::allow_many;
+use crate::local::data::{BLOBS, Data};
 use crate::output::Exit;
 use crate::talk::Talk;
-
-/// Within the data directory.
-const BLOBS: &str = "blobs";
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -158,6 +156,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
             Some(path) => serve(Arc::new(sqlite(path.as_ref())?), &args, path).await,
             None => {
                 let path = args.database.data.join(FILE);
+                let _shared = Data::share(&args.database.data)?;
                 serve(Arc::new(sqlite(&path)?), &args, &path.display().to_string()).await
             }
         }

@@ -42,7 +42,8 @@ pub struct Order {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CopyOf {
     pub folder: PathBuf,
-    /// A file that names what is copied: paths below the folder, each followed by a zero byte.
+    /// A file that names what is copied: for each a letter (`f` a file, `x` an executable one, `l` a link, `m` a submodule,
+    /// whose place stays empty), its path below the folder, and a zero byte; in the order of the paths.
     pub list: PathBuf,
 }
 
