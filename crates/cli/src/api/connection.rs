@@ -54,11 +54,9 @@ impl Connection {
 
     /// For commands that only look: without a server that is named, the records of local runs in this folder do.
     pub async fn open_to_read(&self) -> Result<Server> {
-        if self.is_named() || !reading::is_here() {
-            return self.open();
-        }
-        let client = reading::client().await?;
-        Ok(Server { client, url: reading::URL.into(), tenant: self.tenant.clone() })
+        let Some(data) = reading::here().filter(|_| !self.is_named()) else { return self.open() };
+        let client = reading::client(&data).await?;
+        Ok(Server { client, url: data.display().to_string(), tenant: self.tenant.clone() })
     }
 
     fn token(&self) -> Result<Token> {
@@ -69,7 +67,7 @@ impl Connection {
             None => std::env::var("DELTACI_TOKEN").unwrap_or_default(),
         };
         if self.token_file.is_none() && text.is_empty() {
-            let message = match self.is_named() || !reading::is_here() {
+            let message = match self.is_named() || reading::here().is_none() {
                 true => "no token: set DELTACI_TOKEN, or give --token-file FILE",
                 false => {
                     "this needs a server: name it with --server or DELTACI_SERVER, and set DELTACI_TOKEN; of local runs, \

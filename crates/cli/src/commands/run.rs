@@ -110,7 +110,7 @@ pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
         executor: choice(args),
         slots: args.slots.unwrap_or_else(|| available_parallelism().map_or(1, NonZeroUsize::get) as u32),
     };
-    let mut show = local::show(json);
+    let mut show = local::show(json, args.plain);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build()?;
     let exit = runtime.block_on(local::run(&wanted, show.as_mut()));
     // What nobody waits for any more is not worth waiting for either.

@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::happening::{Happening, JobLine, Show};
 
-/// Lines for people on stderr, or events for programs on stdout.
-pub fn show(json: bool) -> Box<dyn Show> {
+/// Lines for people on stderr, or events for programs on stdout. Nothing moves, whether asked for or not.
+pub fn show(json: bool, _plain: bool) -> Box<dyn Show> {
     if json { Box::new(Events) } else { Box::new(Lines) }
 }
 

@@ -3,12 +3,15 @@
 use runner::agent::{Seen, What};
 use tokio::sync::mpsc;
 
-use super::orchestrator::{Orchestrator, TOKEN};
+use super::orchestrator::{Inner, Orchestrator, TOKEN};
 use super::world::{World, block_on, steps};
 
 async fn watched(job: &[&str], room: usize) -> (World, mpsc::Receiver<Seen>) {
     let orchestrator = Orchestrator::default();
-    orchestrator.with(|inner| inner.queue.push_back(steps(job)));
+    orchestrator.with(|inner| {
+        inner.interval = 0.2;
+        inner.queue.push_back(steps(job));
+    });
     let (tap, seen) = mpsc::channel(room);
     (World::begin_with(orchestrator, TOKEN, |settings| settings.tap = Some(tap)).await, seen)
 }
@@ -38,15 +41,8 @@ fn a_watcher_sees_what_the_job_does_in_order() {
 fn a_job_waits_for_a_slow_watcher_and_heartbeats_do_not() {
     block_on(async {
         let (world, mut seen) = watched(&["spew 2000000", "print done"], 1).await;
-        let beats = |world: &World| {
-            world.orchestrator.with(|inner| inner.heard.iter().filter(|heard| *heard == "heartbeat").count())
-        };
-        let before = beats(&world);
-        world
-            .until("more heartbeats", |inner| {
-                inner.heard.iter().filter(|heard| *heard == "heartbeat").count() > before + 3
-            })
-            .await;
+        let beats = |inner: &mut Inner| inner.heard.iter().filter(|heard| *heard == "heartbeat").count();
+        world.until("heartbeats", |inner| beats(inner) > 3).await;
         assert!(world.orchestrator.with(|inner| inner.log.len()) < 1_000_000, "the job waits");
         let mut output = 0;
         while let Some(seen) = seen.recv().await {
