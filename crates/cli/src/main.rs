@@ -33,6 +33,10 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Plan the pipeline of a folder and run it on this machine
+    Run(Box<commands::run::Args>),
+    /// What would run, what would be skipped or reused, and why
+    Plan(Box<commands::plan::Args>),
     /// API and orchestrator in one process
     Server(Box<commands::server::Args>),
     /// Lease jobs from a server and execute them
@@ -91,6 +95,8 @@ fn main() -> ExitCode {
     }
     let cli = Cli::parse();
     let result = match cli.command {
+        Command::Run(args) => commands::run::run(&args, cli.json),
+        Command::Plan(args) => commands::plan::run(&args, cli.json),
         Command::Server(args) => commands::server::run(*args),
         Command::Runner(args) => commands::runner::run(*args),
         Command::Keep => return runner::keeper::main(), // with a flag of ours before it

@@ -65,6 +65,11 @@ impl Place {
         self.path.join("workspace")
     }
 
+    /// For the job's home and temporary folder: beside the workspace, so that a checkout holds nothing of ours.
+    pub fn scratch(&self) -> PathBuf {
+        self.path.join("scratch")
+    }
+
     pub fn log(&self) -> PathBuf {
         self.path.join("log")
     }

@@ -28,6 +28,7 @@ pub struct Engine<S> {
     commands: mpsc::Sender<(Command, Ticket)>,
     hints: broadcast::Sender<Hint>,
     deliver: Arc<Notify>,
+    commits: watch::Sender<u64>,
     stop: watch::Sender<bool>,
     metrics: Arc<Metrics>,
     task: Arc<tokio::sync::Mutex<Option<JoinHandle<()>>>>,
@@ -41,6 +42,7 @@ impl<S> Clone for Engine<S> {
             commands: self.commands.clone(),
             hints: self.hints.clone(),
             deliver: self.deliver.clone(),
+            commits: self.commits.clone(),
             stop: self.stop.clone(),
             metrics: self.metrics.clone(),
             task: self.task.clone(),
@@ -56,6 +58,7 @@ impl<S: Store> Engine<S> {
         let (commands, incoming) = mpsc::channel(WAITING_MAX);
         let (hints, _) = broadcast::channel(HINTS_KEPT);
         let deliver = Arc::new(Notify::new());
+        let (commits, _) = watch::channel(0);
         let (stop, stopping) = watch::channel(false);
         let metrics = Arc::new(Metrics::default());
         let shell = Shell {
@@ -65,6 +68,7 @@ impl<S: Store> Engine<S> {
             incoming,
             hints: hints.clone(),
             deliver: deliver.clone(),
+            commits: commits.clone(),
             stopping,
             saving: VecDeque::new(),
             alone: 0,
@@ -72,7 +76,7 @@ impl<S: Store> Engine<S> {
             metrics: metrics.clone(),
         };
         let task = Arc::new(tokio::sync::Mutex::new(Some(tokio::spawn(shell.run()))));
-        Engine { store, clock, commands, hints, deliver, stop, metrics, task }
+        Engine { store, clock, commands, hints, deliver, commits, stop, metrics, task }
     }
 
     /// Performs one command: the answer comes after the commit that makes it true.
@@ -112,6 +116,11 @@ impl<S: Store> Engine<S> {
         self.hints.subscribe()
     }
 
+    /// Changes after every commit of this engine: the audit log may have grown.
+    pub fn committed(&self) -> watch::Receiver<u64> {
+        self.commits.subscribe()
+    }
+
     /// Returns after a commit wrote a message to deliver. For the one outbox, which need not hear all other hints.
     pub async fn delivery_written(&self) {
         self.deliver.notified().await;
@@ -133,6 +142,7 @@ struct Shell<S> {
     incoming: mpsc::Receiver<(Command, Ticket)>,
     hints: broadcast::Sender<Hint>,
     deliver: Arc<Notify>,
+    commits: watch::Sender<u64>,
     stopping: watch::Receiver<bool>,
     /// Batches on their way to the disk, the oldest first.
     saving: VecDeque<Saving>,
@@ -245,6 +255,7 @@ impl<S: Store> Shell<S> {
                 let (batch, saved) = done.expect("saving does not panic");
                 if let (Some(Saving { commands, steps, .. }), Ok(())) = (self.saving.pop_front(), &saved) {
                     self.metrics.saved(commands, steps);
+                    self.commits.send_modify(|commits| *commits += 1);
                 }
                 self.alone = match &saved {
                     Err(StoreError::Conflict(_)) => ALONE,

@@ -11,6 +11,7 @@ pub mod artifacts;
 pub mod clock;
 pub mod dispatch;
 pub mod doctor;
+pub mod doors;
 pub mod engine;
 pub mod explain;
 pub mod junit;

@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::ApiError;
+use crate::local::reading;
 use crate::output::{Exit, Problem, usage};
 
 /// Where a server listens unless told otherwise.
@@ -51,6 +52,13 @@ impl Connection {
         Ok(Server { client, url: url.into(), tenant: self.tenant.clone() })
     }
 
+    /// For commands that only look: without a server that is named, the records of local runs in this folder do.
+    pub async fn open_to_read(&self) -> Result<Server> {
+        let Some(data) = reading::here().filter(|_| !self.is_named()) else { return self.open() };
+        let client = reading::client(&data).await?;
+        Ok(Server { client, url: data.display().to_string(), tenant: self.tenant.clone() })
+    }
+
     fn token(&self) -> Result<Token> {
         let text = match &self.token_file {
             Some(path) => {
@@ -59,7 +67,13 @@ impl Connection {
             None => std::env::var("DELTACI_TOKEN").unwrap_or_default(),
         };
         if self.token_file.is_none() && text.is_empty() {
-            let message = "no token: set DELTACI_TOKEN, or give --token-file FILE";
+            let message = match self.is_named() || reading::here().is_none() {
+                true => "no token: set DELTACI_TOKEN, or give --token-file FILE",
+                false => {
+                    "this needs a server: name it with --server or DELTACI_SERVER, and set DELTACI_TOKEN; of local runs, \
+                     `runs`, `show`, `logs`, `explain` and `artifact list` and `pull` can be asked without one"
+                }
+            };
             return Err(Problem { exit: Exit::NotAuthorised, message: message.into() }.into());
         }
         Token::parse(&text).ok_or_else(|| usage("the token is empty or holds spaces"))

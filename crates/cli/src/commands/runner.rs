@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
 use clap::ValueEnum;
-use runner::agent::{self, Keepers, Left, Network, Settings};
+use runner::agent::{self, Ground, Keepers, Left, Network, Settings};
 use runner::capabilities::{capabilities, parse_tag};
 use runner::client::{Client, Token};
 use runner::keeper::{Choice, Limits};
@@ -146,10 +146,12 @@ fn settings(args: Args) -> Result<Settings> {
         once: args.once,
         capabilities: capabilities(std::env::var_os("PATH").as_deref(), executor, &args.capabilities),
         executor,
+        ground: Ground::Fresh,
         network,
         work_dir: args.work_dir.map_or_else(default_work_dir, Ok)?,
         limits: Limits { memory_bytes: args.memory, processes: args.processes },
         artifacts_bytes_max: args.artifacts_max,
+        tap: None,
     })
 }
 

@@ -29,14 +29,18 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
-    let server = args.connection.open()?;
-    let page = block_on(async { Ok(server.runs(args.limit, args.after.as_deref()).await?) })?;
+    let page = block_on(async {
+        let server = args.connection.open_to_read().await?;
+        Ok(server.runs(args.limit, args.after.as_deref()).await?)
+    })?;
     if json {
         output::json(&page)?;
         return Ok(Exit::Success.into());
     }
     if page.items.is_empty() {
-        eprintln!("no runs; start one with `deltaci trigger --step 'echo hello'`");
+        eprintln!(
+            "no runs; start one with `deltaci run`, or on a server with `deltaci trigger --step 'echo hello'`"
+        );
         return Ok(Exit::Success.into());
     }
     let now = Clock::start().now();

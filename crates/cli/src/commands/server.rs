@@ -11,7 +11,7 @@ use decisions::Policy;
 use repo::Mirrors;
 use server::artifacts::Judge;
 use server::outbox::Rules;
-use server::serve::{Server, Settings};
+use server::serve::{Duty, Server, Settings};
 use store::blobs::Blobs;
 use store::{Postgres, Sqlite, Store};
 use tokio::signal::unix::{SignalKind, signal};
@@ -19,11 +19,11 @@ use wire::TokenSecret;
 
 use crate::database::{Database, FILE, is_postgres};
 use crate::files::allow_many;
+use crate::local::data::{BLOBS, Data};
 use crate::output::Exit;
 use crate::talk::Talk;
 
 /// Within the data directory.
-const BLOBS: &str = "blobs";
 const MIRRORS: &str = "mirrors";
 
 #[derive(clap::Args)]
@@ -164,6 +164,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
             Some(path) => serve(Arc::new(sqlite(path.as_ref())?), &args, path).await,
             None => {
                 let path = args.database.data.join(FILE);
+                let _shared = Data::share(&args.database.data)?;
                 serve(Arc::new(sqlite(&path)?), &args, &path.display().to_string()).await
             }
         }
@@ -189,7 +190,8 @@ async fn serve<S: Store>(store: Arc<S>, args: &Args, database: &str) -> Result<E
     // Heard from the start, so that a signal during it is not lost.
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let settings = Settings {
-        listen: args.listen,
+        listen: Some(args.listen),
+        duty: Duty::All,
         policy: args.timings.policy(),
         admin_token: args.admin_token.clone().map(TokenSecret::from),
         outbox: Rules { nats: args.nats.clone(), allow_private: args.allow_private_webhooks },
@@ -204,7 +206,9 @@ async fn serve<S: Store>(store: Arc<S>, args: &Args, database: &str) -> Result<E
     if let Some(token) = &server.minted {
         eprintln!("admin token, shown this once: {}", token.expose());
     }
-    eprintln!("deltaci server listens on http://{} with {database}", server.address);
+    if let Some(address) = server.address {
+        eprintln!("deltaci server listens on http://{address} with {database}");
+    }
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}

@@ -22,8 +22,8 @@ pub struct Args {
 
 pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
     let named = Named::parse(&args.id)?;
-    let server = args.connection.open()?;
     block_on(async {
+        let server = args.connection.open_to_read().await?;
         match named {
             Named::Run(id) => show_run(&server, &id, json).await,
             Named::Job(id) => show_job(&server, &id, json).await,

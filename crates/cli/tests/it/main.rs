@@ -9,6 +9,7 @@ mod doctor;
 mod e2e;
 mod explain;
 mod harness;
+mod local;
 mod machines;
 mod outbox;
 mod runner;

@@ -14,6 +14,7 @@ use crate::agent::hold::{Tell, hold};
 use crate::agent::messages::Speaker;
 use crate::agent::prepare::{Prepared, Shop, prepare};
 use crate::agent::stop::{Stop, said};
+use crate::agent::tap::Tap;
 use crate::artifacts::{Bounds, FILES_MAX};
 use crate::client::{Lost, answer, seconds};
 use crate::clock::Uptime;
@@ -136,7 +137,8 @@ impl<H: Hire> Drive<H> {
     }
 
     async fn run(&mut self, happened: &mut mpsc::Receiver<Event>, stop: &mut watch::Receiver<Stop>) -> End {
-        let mut handing_back = false;
+        let mut stop_now = stop.clone();
+        let (mut handing_back, mut killing) = (false, false);
         loop {
             let now = Uptime::now();
             while let Some(action) = self.session.poll_action(now) {
@@ -153,6 +155,10 @@ impl<H: Hire> Drive<H> {
                 () = said(stop, Stop::HandBack), if !handing_back => {
                     handing_back = true;
                     self.session.handle_stop(Uptime::now());
+                }
+                () = said(&mut stop_now, Stop::Kill), if !killing => {
+                    killing = true;
+                    self.session.handle_stop_now(Uptime::now());
                 }
             }
         }
@@ -206,7 +212,8 @@ impl<H: Hire> Drive<H> {
         self.tells = Some(tells);
         let (hand_on, handed_on) = oneshot::channel();
         self.handed_on = Some(handed_on);
-        let holding = hold(self.shop.hire.clone(), order, spool, told, self.events.clone(), hand_on);
+        let tap = Tap::new(self.speaker.job_id.clone(), self.shop.settings.tap.clone());
+        let holding = hold(self.shop.hire.clone(), order, spool, tap, told, self.events.clone(), hand_on);
         self.holder = Some(tokio::spawn(holding));
     }
 

@@ -8,8 +8,9 @@ use tokio::sync::oneshot;
 
 use crate::agent::drive::Event;
 use crate::agent::hands::{Hands, Hire};
+use crate::agent::tap::{Tap, executor_name};
 use crate::clock::Uptime;
-use crate::keeper::{ExecutorKind, Finish, Order, Report};
+use crate::keeper::{Finish, Order, Report};
 use crate::logs::Spool;
 
 /// For the keeper, or its log.
@@ -31,6 +32,7 @@ pub async fn hold<H: Hire>(
     hire: H,
     order: Order,
     mut spool: Spool,
+    mut tap: Tap,
     mut tells: Receiver<Tell>,
     events: Sender<Event>,
     log: oneshot::Sender<Spool>,
@@ -45,7 +47,7 @@ pub async fn hold<H: Hire>(
             return;
         }
     };
-    let _ = attend(&mut hands, &steps, &mut spool, &mut tells, &events).await;
+    let _ = attend(&mut hands, &steps, &mut spool, &mut tap, &mut tells, &events).await;
     let _ = log.send(spool); // only wanted when the job has artifacts
     hands.end().await;
 }
@@ -54,6 +56,7 @@ async fn attend<H: Hands>(
     hands: &mut H,
     steps: &[String],
     spool: &mut Spool,
+    tap: &mut Tap,
     tells: &mut Receiver<Tell>,
     events: &Sender<Event>,
 ) -> Result<(), Unheard> {
@@ -72,8 +75,10 @@ async fn attend<H: Hands>(
                 }
                 None => return Err(Unheard),
             },
-            report = hands.next() => match report {
+            () = tap.told(), if tap.is_waiting() => {}
+            report = hands.next(), if !tap.is_waiting() => match report {
                 Some(report) => {
+                    tap.tell(&report, steps);
                     let last = matches!(report, Report::Finished(_));
                     pass_on(report, steps, spool, events).await?;
                     if last {
@@ -133,14 +138,6 @@ fn finish_line(finish: &Finish) -> Option<String> {
         Finish::Canceled { forced: true } => Some("# stopped with SIGKILL: SIGTERM did not do".into()),
         Finish::OutOfLease => Some("# stopped: the lease was not renewed in time".into()),
         Finish::Infra { problem } => Some(format!("# not the job's fault: {problem}")),
-    }
-}
-
-fn executor_name(executor: ExecutorKind) -> &'static str {
-    match executor {
-        ExecutorKind::Process => "process",
-        ExecutorKind::Sandbox => "sandbox",
-        ExecutorKind::Docker => "docker",
     }
 }
 

@@ -19,9 +19,11 @@ mod settings;
 mod slot;
 mod spec;
 mod stop;
+mod tap;
 
 pub use hands::{Hands, Hire};
 pub use keepers::Keepers;
 pub use run::{Left, run};
-pub use settings::{Network, Settings, default_name, runner_ids};
+pub use settings::{Ground, Network, Settings, default_name, runner_ids};
 pub use stop::{Stop, on_signals};
+pub use tap::{Seen, What};

@@ -2,7 +2,7 @@
 
 use wire::runner::{ArtifactSpec, LeaseGranted};
 
-use crate::agent::settings::Settings;
+use crate::agent::settings::{Ground, Settings};
 use crate::agent::spec;
 use crate::client::Client;
 use crate::keeper::Order;
@@ -40,7 +40,13 @@ pub fn prepare<H>(shop: &Shop<H>, granted: &LeaseGranted) -> (Option<Place>, Pre
         }
     };
     let (order, artifacts) = match spec::order(granted, &shop.settings) {
-        Ok((order, artifacts)) => (Ok(Order { workspace: place.workspace(), ..order }), artifacts),
+        Ok((order, artifacts)) => {
+            let workspace = match &shop.settings.ground {
+                Ground::Fresh | Ground::CopyOf(_) => place.workspace(),
+                Ground::InPlace(folder) => folder.clone(),
+            };
+            (Ok(Order { workspace, scratch: place.scratch(), ..order }), artifacts)
+        }
         Err(verdict) => {
             spool.note(&format!("# {}", verdict.summary));
             (Err(verdict), Vec::new())

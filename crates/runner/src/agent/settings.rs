@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
+use tokio::sync::mpsc;
 use wire::RunnerId;
 
-use crate::keeper::{Choice, Limits};
+use crate::agent::tap::Seen;
+use crate::keeper::{Choice, CopyOf, Limits};
 use crate::mint;
 
 #[derive(Debug, Clone)]
@@ -16,11 +18,25 @@ pub struct Settings {
     pub once: bool,
     pub capabilities: Vec<String>,
     pub executor: Choice,
+    pub ground: Ground,
     pub network: Network,
     pub work_dir: PathBuf,
     pub limits: Limits,
     /// The most that one job may leave as artifacts.
     pub artifacts_bytes_max: u64,
+    /// Hears what jobs do, as they do it.
+    pub tap: Option<mpsc::Sender<Seen>>,
+}
+
+/// Where jobs begin. The operator's to say and never a job's: a server must not name paths of this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ground {
+    /// A fresh folder, with the commit that the job names.
+    Fresh,
+    /// A fresh folder with these files.
+    CopyOf(CopyOf),
+    /// This very folder. Nothing of it is removed, and jobs meet in it.
+    InPlace(PathBuf),
 }
 
 /// Who gets the network, where the executor can withhold it.

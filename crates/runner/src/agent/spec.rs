@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use wire::decode;
 use wire::runner::{ArtifactSpec, LeaseGranted};
 
-use crate::agent::settings::Settings;
+use crate::agent::settings::{Ground, Settings};
 use crate::client::seconds;
 use crate::clock::Uptime;
 use crate::keeper::{Checkout, Order};
@@ -40,7 +40,7 @@ struct Spec {
     payload: Option<Box<RawValue>>,
 }
 
-/// Everything but the workspace and the lease's deadline, which come later; and the artifacts, which are none of the
+/// Everything but the folders and the lease's deadline, which come later; and the artifacts, which are none of the
 /// keeper's business.
 pub fn order(granted: &LeaseGranted, settings: &Settings) -> Result<(Order, Vec<ArtifactSpec>), Verdict> {
     let refuse = |problem: &str| Verdict::not_executable(problem);
@@ -54,10 +54,17 @@ pub fn order(granted: &LeaseGranted, settings: &Settings) -> Result<(Order, Vec<
     if !is_inside(&workdir) {
         return Err(refuse("the job's workdir must be a relative path inside its workspace"));
     }
+    let (checkout, copy) = match &settings.ground {
+        Ground::Fresh => (spec.checkout, None),
+        Ground::CopyOf(copy) => (None, Some(copy.clone())),
+        Ground::InPlace(_) => (None, None),
+    };
     let order = Order {
         job: granted.job_id.clone(),
         workspace: PathBuf::new(),
-        checkout: spec.checkout,
+        scratch: PathBuf::new(),
+        checkout,
+        copy,
         steps: spec.steps.unwrap_or_default(),
         env: spec.env,
         workdir,
@@ -114,10 +121,12 @@ mod tests {
             once: false,
             capabilities: vec![],
             executor: Choice::Auto,
+            ground: Ground::Fresh,
             network: Network::Asked,
             work_dir: PathBuf::new(),
             limits: Limits::default(),
             artifacts_bytes_max: 1,
+            tap: None,
         };
         order(&granted, &settings).map(|(order, _)| order).map_err(|verdict| verdict.summary)
     }

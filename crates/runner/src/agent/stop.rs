@@ -13,6 +13,8 @@ pub enum Stop {
     Finish,
     /// What runs is stopped and handed back.
     HandBack,
+    /// The same, without a grace.
+    Kill,
 }
 
 /// Listens from now on. Must be called within a runtime.
@@ -31,7 +33,9 @@ pub fn on_signals() -> io::Result<watch::Receiver<Stop>> {
                 Stop::Finish => {
                     tracing::info!("told to stop: no new work; a second signal hands running jobs back");
                 }
-                Stop::HandBack => tracing::warn!("told to stop again: running jobs are handed back"),
+                Stop::HandBack | Stop::Kill => {
+                    tracing::warn!("told to stop again: running jobs are handed back");
+                }
             }
             sender.send_replace(stop);
         }

@@ -12,6 +12,7 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::{Builder, connect::HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
+use super::inside::{Connect, Inside};
 use super::{Body, Token};
 
 /// An answer larger than this is none of ours.
@@ -26,6 +27,10 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 type Plain = hyper_util::client::legacy::Client<HttpConnector, Body>;
 type Secured = hyper_util::client::legacy::Client<HttpsConnector<HttpConnector>, Body>;
+type Within = hyper_util::client::legacy::Client<Inside, Body>;
+
+/// A request must name a host; this one is nowhere.
+const BASE_INSIDE: &str = "http://inside";
 
 pub type Header = (HeaderName, HeaderValue);
 
@@ -47,6 +52,8 @@ pub struct Client {
 enum Transport {
     Plain(Plain),
     Secured(Secured),
+    /// A server in this very process.
+    Inside(Within),
 }
 
 #[derive(Debug)]
@@ -85,10 +92,13 @@ impl Client {
             }
             _ => return Err(format!("`{server}` must begin with http:// or https:// and a host")),
         };
-        let mut authorization = HeaderValue::from_str(&format!("Bearer {}", token.expose()))
-            .map_err(|_| "the token holds characters that no header can carry".to_string())?;
-        authorization.set_sensitive(true);
-        Ok(Client { transport, base: base.into(), authorization })
+        Ok(Client { transport, base: base.into(), authorization: authorization(token) })
+    }
+
+    /// To a server in this process, through whatever opens a stream to it.
+    pub fn inside(connect: Connect, token: &Token) -> Client {
+        let transport = Transport::Inside(builder().build(Inside(connect)));
+        Client { transport, base: BASE_INSIDE.into(), authorization: authorization(token) }
     }
 
     pub async fn post_json(&self, path: &str, body: Vec<u8>, timeout: Duration) -> Result<Reply, Lost> {
@@ -201,6 +211,7 @@ impl Client {
         match &self.transport {
             Transport::Plain(client) => client.request(request).await,
             Transport::Secured(client) => client.request(request).await,
+            Transport::Inside(client) => client.request(request).await,
         }
         .map_err(|error| lost(&error))
     }
@@ -256,6 +267,13 @@ async fn within<T>(timeout: Duration, answer: impl Future<Output = Result<T, Los
         Ok(answer) => answer,
         Err(_) => Err(Lost { problem: format!("no answer within {} s", timeout.as_secs_f64()) }),
     }
+}
+
+fn authorization(token: &Token) -> HeaderValue {
+    let mut value = HeaderValue::from_str(&format!("Bearer {}", token.expose()))
+        .expect("a token is made of letters that a header can carry");
+    value.set_sensitive(true);
+    value
 }
 
 fn builder() -> Builder {

@@ -9,11 +9,13 @@
 
 mod body;
 mod http;
+mod inside;
 mod read;
 mod token;
 
 pub use body::{Body, Taken};
 pub use http::{Client, Header, Lost, Reply, Stream, json};
 pub use hyper::body::Bytes;
+pub use inside::Connect;
 pub use read::{LeaseAnswer, answer, lease_answer, seconds};
 pub use token::Token;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::Problem;
 use super::checkout;
+use super::copy;
 use super::environment;
 use super::link::{Agent, Reports};
 use super::order::{ExecutorKind, Finish, Order, Report};
@@ -126,6 +127,9 @@ impl Course {
         let places = self.places.insert(Places::make(&self.order)?);
         if let Some(checkout) = &self.order.checkout {
             checkout::run(checkout, places, &self.reaper, &self.reports).await?;
+        }
+        if let Some(copy) = &self.order.copy {
+            copy::run(copy, places).await?;
         }
         places.enter(&self.order.workdir)?;
         let word = word();

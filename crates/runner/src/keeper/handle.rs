@@ -13,7 +13,6 @@ use tokio::task::JoinHandle;
 
 use super::frames::{ReportReader, say_frame};
 use super::order::{Order, Report, Say};
-use super::places::scratch_of;
 use super::sweep;
 use crate::clock::Uptime;
 
@@ -65,7 +64,7 @@ impl Idle {
 
     pub fn start(self, order: Order) -> io::Result<Keeper> {
         let Idle { input, output, child, word } = self;
-        let scratch = scratch_of(&order.workspace);
+        let scratch = order.scratch.clone();
         let start = say_frame(&Say::Start(Box::new(order)))?;
         let (says, waiting) = mpsc::channel(SAYS_WAITING_MAX);
         let writer = tokio::spawn(write(input, start, waiting));

@@ -5,6 +5,7 @@
 //! Never: a word to the orchestrator; a secret of ours; a process of the job left behind when it says `Finished`.
 
 mod checkout;
+mod copy;
 mod course;
 pub(crate) mod environment;
 mod frames;
@@ -19,7 +20,7 @@ mod sweep;
 mod tree;
 
 pub use handle::{Idle, Keeper};
-pub use order::{Checkout, Choice, ExecutorKind, Finish, Limits, Order, Report, Say};
+pub use order::{Checkout, Choice, CopyOf, ExecutorKind, Finish, Limits, Order, Report, Say};
 pub use serve::main;
 
 pub(crate) use frames::OUTPUT_BYTES_MAX;

@@ -15,9 +15,13 @@ use crate::clock::Uptime;
 pub struct Order {
     /// For labels and messages only.
     pub job: String,
-    /// An empty folder that belongs to this execution. The keeper fills it; the agent removes it.
+    /// Where the steps run. An empty folder that belongs to this execution, which the keeper fills and the agent removes;
+    /// or a person's own, of which nothing is removed.
     pub workspace: PathBuf,
+    /// Made for the job's home and temporary folder, and removed with the job. Outside the workspace.
+    pub scratch: PathBuf,
     pub checkout: Option<Checkout>,
+    pub copy: Option<CopyOf>,
     pub steps: Vec<String>,
     pub env: BTreeMap<String, String>,
     /// Relative to the workspace, and inside it.
@@ -32,6 +36,15 @@ pub struct Order {
     pub grace: Duration,
     /// When the lease ends, less the time it takes to kill; later word moves it on.
     pub until: Uptime,
+}
+
+/// Files of this machine that the workspace is filled with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CopyOf {
+    pub folder: PathBuf,
+    /// A file that names what is copied: for each a letter (`f` a file, `x` an executable one, `l` a link, `m` a submodule,
+    /// whose place stays empty), its path below the folder, and a zero byte; in the order of the paths.
+    pub list: PathBuf,
 }
 
 /// What the runner's operator wants.

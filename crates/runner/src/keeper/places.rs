@@ -18,21 +18,15 @@ pub struct Places {
     scratch: PathBuf,
 }
 
-/// Beside the workspace, so that a job's checkout holds nothing of ours, and named so that whoever removes leftovers of a
-/// workspace finds it.
-pub fn scratch_of(workspace: &Path) -> PathBuf {
-    let mut name = workspace.file_name().unwrap_or_default().to_owned();
-    name.push(".scratch");
-    workspace.with_file_name(name)
-}
-
 impl Places {
     /// Makes what must exist before the checkout.
     pub fn make(order: &Order) -> Result<Places, Problem> {
         let workspace = fs::canonicalize(&order.workspace).map_err(|error| {
             Problem::during(format!("the workspace {}", order.workspace.display()), error)
         })?;
-        let scratch = scratch_of(&workspace);
+        private_folder(&order.scratch)?;
+        let scratch = fs::canonicalize(&order.scratch)
+            .map_err(|error| Problem::during(format!("the folder {}", order.scratch.display()), error))?;
         let places = Places {
             workdir: workspace.clone(),
             home: scratch.join("home"),
@@ -40,13 +34,8 @@ impl Places {
             workspace,
             scratch,
         };
-        for folder in [&places.home, &places.temporary] {
-            // Of no concern to other users of the machine.
-            let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
-            made.map_err(|error| {
-                Problem::during(format!("cannot make the folder {}", folder.display()), error)
-            })?;
-        }
+        private_folder(&places.home)?;
+        private_folder(&places.temporary)?;
         Ok(places)
     }
 
@@ -101,4 +90,10 @@ impl Places {
         // What cannot be removed (files of another user) is left to whoever cleans the data folder.
         let _ = fs::remove_dir_all(&self.scratch);
     }
+}
+
+/// Of no concern to other users of the machine.
+fn private_folder(folder: &Path) -> Result<(), Problem> {
+    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.map_err(|error| Problem::during(format!("cannot make the folder {}", folder.display()), error))
 }

@@ -65,6 +65,16 @@ impl Session {
         }
     }
 
+    /// The same without a grace, also for a job that is being cancelled.
+    pub fn handle_stop_now(&mut self, now: Uptime) {
+        self.handle_stop(now);
+        if matches!(self.stage, Stage::Running) {
+            self.handing_back = true;
+            self.kill_at = None;
+            self.kill();
+        }
+    }
+
     /// Whatever is over by `now` ends.
     pub fn handle_timeout(&mut self, now: Uptime) {
         let passed = |moment: Option<Uptime>| moment.is_some_and(|moment| moment <= now);

@@ -40,8 +40,10 @@ impl World {
         fs::create_dir_all(&workspace).unwrap();
         let order = Order {
             job: "unit-tests".into(),
+            scratch: workspace.with_extension("scratch"),
             workspace,
             checkout: None,
+            copy: None,
             steps: steps.map(String::from).to_vec(),
             env: BTreeMap::new(),
             workdir: ".".into(),

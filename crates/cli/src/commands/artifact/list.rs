@@ -27,13 +27,18 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
-    let server = args.connection.open()?;
     if let Some(Ok(VersionName { package, version })) = args.named.as_deref().map(str::parse) {
-        let version = block_on(async { Ok(server.version(&package, &version).await?) })?;
+        let version = block_on(async {
+            let server = args.connection.open_to_read().await?;
+            Ok(server.version(&package, &version).await?)
+        })?;
         files(&version, json)?;
         return Ok(Exit::Success.into());
     }
-    let found = block_on(async { Ok(server.versions(args.named.as_deref()).await?) })?;
+    let found = block_on(async {
+        let server = args.connection.open_to_read().await?;
+        Ok(server.versions(args.named.as_deref()).await?)
+    })?;
     if json {
         output::json(&json!({ "items": found, "next": null }))?;
         return Ok(Exit::Success.into());

@@ -46,8 +46,8 @@ struct Pulled {
 }
 
 pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
-    let server = args.connection.open()?;
     block_on(async {
+        let server = args.connection.open_to_read().await?;
         let wanted = wanted(&server, args).await?;
         let bars = Bars::new(wanted.iter().map(|(path, _)| path.as_str()), json);
         let pulling =

@@ -39,8 +39,8 @@ pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
     if matches!(named, Named::Job(_)) && args.job.is_some() {
         return Err(usage("--job goes with a run; this is a job already"));
     }
-    let server = args.connection.open()?;
     block_on(async {
+        let server = args.connection.open_to_read().await?;
         let named = match (named, &args.job) {
             (Named::Run(id), Some(name)) => Named::Job(job_called(&server.run(&id).await?, name)?),
             (named, _) => named,

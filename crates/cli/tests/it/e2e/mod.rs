@@ -6,9 +6,9 @@
 
 mod hand;
 mod http;
-mod marks;
-mod patience;
-mod program;
+pub mod marks;
+pub mod patience;
+pub mod program;
 mod proxy;
 mod site;
 mod views;

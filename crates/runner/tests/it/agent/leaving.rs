@@ -47,6 +47,18 @@ fn an_agent_told_to_stop_finishes_its_job_and_takes_no_other() {
 }
 
 #[test]
+fn an_agent_told_to_kill_does_not_wait_for_a_job_that_does_not_listen() {
+    block_on(async {
+        let world = at_work(&["print x", "stuck"]).await;
+        world.until("the log", |inner| inner.log.ends_with(b"$ stuck\n")).await;
+        world.stop.send_replace(Stop::Kill);
+        let (left, ended) = world.left().await;
+        assert_eq!(left, Left::Stopped);
+        assert_eq!(ended.words(), ["ack", "complete FAILED 125"]);
+    });
+}
+
+#[test]
 fn an_agent_asks_again_as_soon_as_its_job_is_over() {
     block_on(async {
         let orchestrator = Orchestrator::default();

@@ -2,9 +2,11 @@
 //! socket. What only the real parts can show is tested end to end elsewhere.
 
 mod artifacts;
+mod ground;
 mod jobs;
 mod keepers;
 mod leaving;
 mod orchestrator;
+mod tapped;
 mod trouble;
 mod world;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use runner::agent::{Left, Network, Settings, Stop, run};
+use runner::agent::{Ground, Left, Network, Settings, Stop, run};
 use runner::client::{Client, Token};
 use runner::keeper::{Choice, Limits};
 use serde_json::{Value, json};
@@ -42,21 +42,34 @@ impl World {
     }
 
     pub async fn begin(orchestrator: Orchestrator, slots: u32, once: bool, token: &str) -> World {
+        World::begin_with(orchestrator, token, |settings| (settings.slots, settings.once) = (slots, once))
+            .await
+    }
+
+    /// With settings of its own.
+    pub async fn begin_with(
+        orchestrator: Orchestrator,
+        token: &str,
+        change: impl FnOnce(&mut Settings),
+    ) -> World {
         let address = orchestrator.start().await;
         let keepers = Keepers::default();
         let stop = watch::Sender::new(Stop::Go);
         let work = tempfile::tempdir().expect("a folder");
-        let settings = Settings {
+        let mut settings = Settings {
             name: "tester".into(),
-            slots,
-            once,
+            slots: 1,
+            once: true,
             capabilities: vec!["os:linux".into()],
             executor: Choice::Auto,
+            ground: Ground::Fresh,
             network: Network::Asked,
             work_dir: work.path().into(),
             limits: Limits::default(),
             artifacts_bytes_max: 64 * 1024 * 1024,
+            tap: None,
         };
+        change(&mut settings);
         let token = Token::parse(token).expect("a token");
         let client = Client::new(&format!("http://{address}/"), &token).expect("a client");
         let agent = tokio::spawn(run(settings, client, keepers.clone(), stop.subscribe()));

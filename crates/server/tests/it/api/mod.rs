@@ -7,6 +7,7 @@ mod site;
 mod artifacts;
 mod events;
 mod guard;
+mod inside;
 mod isolation;
 mod jobs;
 mod logs;

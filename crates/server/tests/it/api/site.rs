@@ -16,7 +16,7 @@ use repo::Mirrors;
 use serde_json::{Value, json};
 use server::artifacts::Judge;
 use server::outbox::Rules;
-use server::serve::{Server, Settings};
+use server::serve::{Duty, Server, Settings};
 use store::blobs::Blobs;
 use store::{Memory, Sqlite, Store};
 use tempfile::TempDir;
@@ -81,11 +81,13 @@ impl<S: Store> Site<S> {
             Some(blobs) => blobs,
             None => Blobs::open(bytes.path().to_str().expect("a text")).await.expect("a new folder"),
         };
-        let listen = SocketAddr::from(([127, 0, 0, 1], 0));
+        let listen = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
         let admin_token = Some(TokenSecret::from(ADMIN.to_string()));
         let (outbox, collect_every) = (Rules::default(), Duration::from_secs(3600));
         let mirrors = Some(Mirrors::new(bytes.path().join("mirrors")).allow_local(true));
-        let settings = Settings { listen, policy, admin_token, outbox, blobs, judge, collect_every, mirrors };
+        let duty = Duty::All;
+        let settings =
+            Settings { listen, duty, policy, admin_token, outbox, blobs, judge, collect_every, mirrors };
         let server = Server::start(store.clone(), settings).await.expect("the server starts");
         let mut site = Site { server, store, document: Value::Null, folder, bytes };
         let document = site.send("GET", "/openapi.json", &[], Bytes::new()).await;
@@ -99,7 +101,7 @@ impl<S: Store> Site<S> {
     }
 
     pub fn address(&self) -> SocketAddr {
-        self.server.address
+        self.server.address.expect("it listens")
     }
 
     /// A request as it is, over a connection of its own.

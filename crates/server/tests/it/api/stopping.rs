@@ -8,7 +8,7 @@ use hyper::body::Bytes;
 use serde_json::json;
 use server::artifacts::Judge;
 use server::outbox::Rules;
-use server::serve::{STOP_TIME_MAX, Server, Settings};
+use server::serve::{Duty, STOP_TIME_MAX, Server, Settings};
 use store::Memory;
 use store::blobs::Blobs;
 
@@ -54,7 +54,8 @@ async fn an_admin_token_is_minted_at_the_first_start_only() {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let blobs = Blobs::open(folder.path().to_str().expect("a text")).await.expect("a new folder");
     let settings = || Settings {
-        listen: ([127, 0, 0, 1], 0).into(),
+        listen: Some(([127, 0, 0, 1], 0).into()),
+        duty: Duty::All,
         policy: Policy::default(),
         admin_token: None,
         blobs: blobs.clone(),
@@ -68,11 +69,12 @@ async fn an_admin_token_is_minted_at_the_first_start_only() {
     server.stop().await;
     let server = Server::start(store.clone(), settings()).await.expect("it starts again");
     assert_eq!(server.minted, None);
+    let address = server.address.expect("it listens");
     let headers = [("authorization", &*bearer(minted.expose()))];
-    let reply = open(server.address, "GET", "/v1/tenants", &headers, Bytes::new()).await;
+    let reply = open(address, "GET", "/v1/tenants", &headers, Bytes::new()).await;
     assert_eq!(reply.status(), 200);
     let headers = [("authorization", &*bearer(ADMIN))];
-    let reply = open(server.address, "GET", "/v1/tenants", &headers, Bytes::new()).await;
+    let reply = open(address, "GET", "/v1/tenants", &headers, Bytes::new()).await;
     assert_eq!(reply.status(), 401);
     server.stop().await;
 }
