@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use decisions::jobs::{CancelJob, SubmitJob};
 use decisions::leases::{Ack, Complete, Lease, Wanted};
-use decisions::records::{PlanJob, Queue};
+use decisions::records::{PlanJob, Queue, Trust};
 use decisions::runs::{CancelRun, CreateRun, RunOrigin};
 use decisions::tenants::EnsureTenant;
 use decisions::{Answer, Command, Policy, Refusal};
@@ -87,8 +87,9 @@ impl Servers {
             tenant: self.tenant,
             trigger_key,
             origin: RunOrigin::default(),
+            trust: Trust::default(),
             fail_fast: false,
-            plan: Some(plan),
+            plan: Some(plan.into()),
         };
         let id = command.id;
         must(&self.a, command).await;
@@ -333,6 +334,7 @@ fn one_trigger_on_two_servers_is_one_run() {
             tenant: servers.tenant,
             trigger_key: Some(format!("push-{number}")),
             origin: RunOrigin::default(),
+            trust: Trust::default(),
             fail_fast: false,
             plan: None,
         };
