@@ -4,7 +4,7 @@ use wire::{
     BlobId, CollectionId, Digest, ExecId, JobId, MessageId, RunId, TenantId, TokenId, UploadId, VersionId,
 };
 
-use crate::records::{QueueId, RunnerKey, VersionName};
+use crate::records::{GroupId, QueueId, RunnerKey, VersionName};
 
 /// One question. The answer goes into the book; what does not exist is simply not there.
 ///
@@ -16,8 +16,12 @@ pub enum Ask {
     Run(RunId),
     /// The run's plan as stored.
     Plan(RunId),
-    /// The names of the run's jobs that succeeded.
+    /// The run's jobs that succeeded, by name.
     Succeeded(RunId),
+    /// A concurrency group with the newest [`CHUNK`](crate::policy::CHUNK) of its runs that are not over.
+    Group(GroupId),
+    /// The run, and as above the group that it is in, or the one of this name that it would be in.
+    GroupOf(RunId, Option<String>),
     Family(JobId),
     /// The execution with its runner, its own attempt and the rest of its family.
     Execution(ExecId),

@@ -12,9 +12,9 @@ use wire::{
 };
 
 use crate::records::{
-    Attempt, AttemptKey, Blob, Bundle, Collection, Collector, Delivery, EffectRow, Execution, Job, Log,
-    LogChunk, LogTrim, Possession, PossessionKey, Queue, QueueId, ReadyKey, Run, Runner, RunnerKey, Tenant,
-    Token, Transition, Upload, Usage, Version, VersionName, Webhook, WebhookKey,
+    Attempt, AttemptKey, Blob, Bundle, Collection, Collector, Delivery, EffectRow, Execution, Group, GroupId,
+    Job, Log, LogChunk, LogTrim, Possession, PossessionKey, Queue, QueueId, ReadyKey, Run, Runner, RunnerKey,
+    Tenant, Token, Transition, Upload, Usage, Version, VersionName, Webhook, WebhookKey,
 };
 
 /// A record kept under a key.
@@ -144,6 +144,7 @@ pub struct Changes {
     pub bundles: BTreeMap<ExecId, Bundle>,
     pub collections: BTreeMap<CollectionId, Collection>,
     pub collector: BTreeMap<(), Collector>,
+    pub groups: BTreeMap<GroupId, Group>,
     pub appended: Appended,
 }
 
@@ -196,6 +197,7 @@ pub struct Book {
     pub bundles: Shelf<Bundle>,
     pub collections: Shelf<Collection>,
     pub collector: Shelf<Collector>,
+    pub groups: Shelf<Group>,
     pub appended: Appended,
 
     pub tenant_names: BTreeMap<String, TenantId>,
@@ -211,8 +213,10 @@ pub struct Book {
     pub dependents: BTreeMap<JobId, Vec<JobId>>,
     /// Of deliveries in ordered lanes that shall be claimed: the first that is open in their lane.
     pub lane_heads: BTreeMap<MessageId, MessageId>,
-    /// Of runs that are run again: the names of jobs that succeeded.
-    pub succeeded: BTreeMap<RunId, BTreeSet<String>>,
+    /// Of runs that are run again: the jobs that succeeded, by name.
+    pub succeeded: BTreeMap<RunId, BTreeMap<String, JobId>>,
+    /// Of concurrency groups that were asked for: their runs, as far as they were not over.
+    pub group_runs: BTreeMap<GroupId, BTreeSet<RunId>>,
     /// The blob that is here, by digest.
     pub blobs_here: BTreeMap<Digest, BlobId>,
     pub version_names: BTreeMap<VersionName, VersionId>,
@@ -231,6 +235,9 @@ impl Book {
         }
         for run in changes.runs.values() {
             self.triggers.extend(run.trigger_key.clone().map(|key| ((run.tenant, key), run.id)));
+            if let Some(runs) = run.group_id().and_then(|group| self.group_runs.get_mut(&group)) {
+                runs.insert(run.id);
+            }
         }
         for job in changes.jobs.values() {
             self.job_keys.extend(job.key.clone().map(|key| ((job.tenant, key), job.id)));
@@ -272,6 +279,7 @@ impl Book {
         put_all(self, changes.bundles);
         put_all(self, changes.collections);
         put_all(self, changes.collector);
+        put_all(self, changes.groups);
         self.appended.extend(changes.appended);
     }
 
@@ -297,6 +305,7 @@ impl Book {
             && self.bundles.writes().next().is_none()
             && self.collections.writes().next().is_none()
             && self.collector.writes().next().is_none()
+            && self.groups.writes().next().is_none()
     }
 }
 
@@ -340,4 +349,5 @@ kept! {
     Bundle, ExecId, bundles, |it| it.execution;
     Collection, CollectionId, collections, |it| it.id;
     Collector, (), collector, |_it| ();
+    Group, GroupId, groups, |it| it.id;
 }

@@ -2,13 +2,17 @@
 //!
 //! Pure: a store hands over files, page by page; findings come back in words.
 
+mod plans;
+
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use machines::{Description, Machine, attempt, execution, job, lease, run};
 
 use crate::records::event::CREATE;
 use crate::records::job::derived_state;
-use crate::records::{Attempt, Blob, Delivery, EffectRow, Event, Execution, Job, ReadyKey, Run};
+use crate::records::{Attempt, Blob, Delivery, EffectRow, Event, Execution, Group, Job, ReadyKey, Run};
+use plans::{check_group, check_plan, check_reuse};
 
 /// A job with everything filed under it.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +34,10 @@ pub struct JobFile {
 pub struct RunFile {
     pub run: Run,
     pub jobs: Vec<Job>,
+    /// As it is stored.
+    pub plan: Option<Arc<str>>,
+    /// The concurrency group that it is found in.
+    pub group: Option<Group>,
     pub events: Vec<Event>,
     /// Messages about the run's end that are still on their way.
     pub reports_open: u32,
@@ -59,6 +67,7 @@ pub fn check_job(file: &JobFile) -> Vec<Finding> {
     check_attempts(file, &mut findings);
     check_executions(file, &mut findings);
     check_queue(file, &mut findings);
+    check_reuse(file, &mut findings);
     check_log(&job_states(file), &file.events, &mut findings);
     findings.found
 }
@@ -73,6 +82,8 @@ pub fn check_run(file: &RunFile) -> Vec<Finding> {
     findings.equal("I8", "required_failed", run.required_failed, failed);
     findings.equal("I15", "reports_open", run.reports_open, file.reports_open);
     check_outcome(file, open, failed, &mut findings);
+    check_plan(file, &mut findings);
+    check_group(file, &mut findings);
     let states = BTreeMap::from([(("run", run.id.to_string()), run.state.get().as_str())]);
     check_log(&states, &file.events, &mut findings);
     findings.found

@@ -100,6 +100,8 @@ commands! {
     AppendLog(logs::AppendLog),
     /// One of a lease's deadlines may have passed.
     ExecutionDue(leases::ExecutionDue),
+    /// A lease's runner is known to be dead.
+    RunnerGone(leases::RunnerGone),
     ClaimDelivery(deliveries::ClaimDelivery),
     DeliveryDelivered(deliveries::DeliveryDelivered),
     DeliveryFailed(deliveries::DeliveryFailed),

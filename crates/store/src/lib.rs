@@ -229,6 +229,14 @@ pub trait Store: Send + Sync + 'static {
         limit: usize,
     ) -> impl Future<Output = Result<Vec<Job>, StoreError>> + Send;
 
+    /// The newest success of a run for each of these keys that has one, in the order of the keys. Costs a step per key,
+    /// however many jobs had it.
+    fn successes(
+        &self,
+        tenant: TenantId,
+        keys: &[Digest],
+    ) -> impl Future<Output = Result<Vec<(Digest, RunId, JobId)>, StoreError>> + Send;
+
     /// The job that a submitter of this tenant named so.
     fn job_keyed(
         &self,

@@ -245,6 +245,14 @@ impl Store for Memory {
         Ok(self.tables().jobs_of_run(run, after, limit))
     }
 
+    async fn successes(
+        &self,
+        tenant: TenantId,
+        keys: &[Digest],
+    ) -> Result<Vec<(Digest, RunId, JobId)>, StoreError> {
+        Ok(self.tables().successes(tenant, keys))
+    }
+
     async fn job_keyed(&self, tenant: TenantId, key: &str) -> Result<Option<JobId>, StoreError> {
         Ok(self.tables().job_keys.get(&(tenant, key.to_owned())).copied())
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use decisions::Answer;
-use decisions::records::PlanJob;
+use decisions::records::{PlanJob, Trust};
 use decisions::runs::{CreateRun, RunOrigin};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -122,9 +122,16 @@ async fn create_run<S: Store>(engine: &Engine<S>, tenant: TenantId, jobs: usize,
         ..PlanJob::plain(format!("job-{number}"), spec())
     };
     let id = Mint.run(engine.clock().now());
-    let plan = Some((0..jobs).map(job).collect());
-    let create =
-        CreateRun { id, tenant, trigger_key: None, origin: RunOrigin::default(), fail_fast: false, plan };
+    let plan: Vec<PlanJob> = (0..jobs).map(job).collect();
+    let create = CreateRun {
+        id,
+        tenant,
+        trigger_key: None,
+        origin: RunOrigin::default(),
+        trust: Trust::default(),
+        fail_fast: false,
+        plan: Some(plan.into()),
+    };
     match engine.perform(create).await? {
         Answer::RunCreated { .. } => Ok(()),
         other => bail!("the run was answered with {other:?}"),

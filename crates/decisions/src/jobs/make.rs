@@ -17,6 +17,8 @@ pub struct NewJob<'a> {
     pub tenant: TenantId,
     pub run: Option<RunId>,
     pub key: Option<String>,
+    /// Needed jobs that have to succeed first.
+    pub needs_open: u32,
     pub has_dependents: bool,
     pub plan: &'a PlanJob,
 }
@@ -24,13 +26,13 @@ pub struct NewJob<'a> {
 const ATTEMPTS_MAX: u32 = 100;
 
 pub fn make_job(draft: &mut Draft<'_>, new: NewJob<'_>) -> Result<(), Refusal> {
-    let NewJob { id, tenant, run, key, has_dependents, plan } = new;
+    let NewJob { id, tenant, run, key, needs_open, has_dependents, plan } = new;
     let (timeout, attempts_max) = check_bounds(draft, plan)?;
     let queue = Queue::for_requirements(tenant, &plan.runs_on);
     let spec: Arc<str> = plan.spec.get().into();
     let mut attempt = first_attempt(draft, AttemptKey { job: id, index: 1 }, &queue, plan.priority);
     draft.born(&attempt, "the job was made");
-    if plan.needs.is_empty() {
+    if needs_open == 0 {
         enqueue(draft, &mut attempt, "it waits for nothing");
     }
     draft.put(Job {
@@ -49,12 +51,14 @@ pub fn make_job(draft: &mut Draft<'_>, new: NewJob<'_>) -> Result<(), Refusal> {
         retry_on: plan.retry_on.unwrap_or_else(ClassSet::usual),
         timeout,
         tokens: 0,
-        needs_open: plan.needs.len() as u32,
+        needs_open,
         has_dependents,
         counted_failed: false,
         releasing: false,
         released_to: None,
         spec_digest: Sha256::digest(spec.as_bytes()).into(),
+        input_key: plan.input_key,
+        reusable: false,
         created_at: draft.now,
         updated_at: draft.now,
     });

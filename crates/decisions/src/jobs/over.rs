@@ -36,6 +36,7 @@ pub fn attempt_over(draft: &mut Draft<'_>, mut attempt: Attempt, verdict: Option
     }
     // A required job that its run did not stop itself counts as a failure of the run, however it ended.
     job.counted_failed = job.required && job.state != job::State::Succeeded && !by_run;
+    job.reusable = job.state == job::State::Succeeded && job.run.is_some() && job.input_key.is_some();
     draft.put(job.clone());
     tell_finished(draft, &job);
     count_out(draft, &job);

@@ -55,6 +55,7 @@ impl Decide for SubmitJob {
             tenant: self.tenant,
             run: None,
             key: self.key.clone(),
+            needs_open: 0,
             has_dependents: false,
             plan: &plan,
         };

@@ -10,12 +10,17 @@ use crate::records::{Attempt, Execution, Job, Runner};
 
 const CAUSE: &str = "no AckLease in time";
 
-pub fn close(draft: &mut Draft<'_>, mut execution: Execution, mut attempt: Attempt) {
-    draft.advance(&mut execution, lease::Event::Revoke, CAUSE);
-    draft.advance(&mut execution, execution::Event::Abort, CAUSE);
+pub fn close(draft: &mut Draft<'_>, execution: Execution, attempt: Attempt) {
     count_miss(draft, &execution);
+    take_back(draft, execution, attempt, CAUSE);
+}
+
+/// Nothing was begun under the lease.
+pub fn take_back(draft: &mut Draft<'_>, mut execution: Execution, mut attempt: Attempt, cause: &'static str) {
+    draft.advance(&mut execution, lease::Event::Revoke, cause);
+    draft.advance(&mut execution, execution::Event::Abort, cause);
     put_ended(draft, execution);
-    draft.advance(&mut attempt, attempt::Event::LoseLease, CAUSE);
+    draft.advance(&mut attempt, attempt::Event::LoseLease, cause);
     back_in_queue(draft, attempt);
 }
 

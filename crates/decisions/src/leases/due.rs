@@ -38,7 +38,7 @@ impl Decide for ExecutionDue {
         } else if passed(execution.timeout_at) {
             job_timeout::time_out(draft, execution, attempt);
         } else if expired {
-            expiry::expire(draft, execution, attempt);
+            expiry::expire(draft, execution, attempt, expiry::NO_HEARTBEAT);
         } else {
             execution.due_at = Some(execution.deadline());
             draft.put(execution);

@@ -1,4 +1,4 @@
-//! The TTL passed without a heartbeat: the runner is lost. The attempt is queued again a bounded number of times; an
+//! The TTL passed without a heartbeat, or the runner is known to be dead: it is lost. The attempt is queued again a bounded number of times; an
 //! effect that may happen once is left to a person.
 
 use machines::{attempt, execution, lease};
@@ -12,14 +12,14 @@ use crate::leases::ended::put_ended;
 use crate::leases::fence::family_of;
 use crate::records::{Attempt, Execution, Job};
 
-const CAUSE: &str = "no heartbeat within the TTL";
+pub const NO_HEARTBEAT: &str = "no heartbeat within the TTL";
 
-pub fn expire(draft: &mut Draft<'_>, mut execution: Execution, mut attempt: Attempt) {
+pub fn expire(draft: &mut Draft<'_>, mut execution: Execution, mut attempt: Attempt, cause: &'static str) {
     if family_of(draft, &execution).is_canceled() {
-        return cancel_deadline::end(draft, execution, attempt, lease::Event::Expire, CAUSE);
+        return cancel_deadline::end(draft, execution, attempt, lease::Event::Expire, cause);
     }
-    draft.advance(&mut execution, lease::Event::Expire, CAUSE);
-    draft.advance(&mut execution, execution::Event::Abort, CAUSE);
+    draft.advance(&mut execution, lease::Event::Expire, cause);
+    draft.advance(&mut execution, execution::Event::Abort, cause);
     put_ended(draft, execution);
     attempt.lost_leases += 1;
     let effect_once = draft.get::<Job>(&attempt.key.job).is_some_and(|job| job.effect_once);
@@ -30,7 +30,7 @@ pub fn expire(draft: &mut Draft<'_>, mut execution: Execution, mut attempt: Atte
                 .into(),
         }
     } else if attempt.lost_leases <= draft.policy.lost_leases_max {
-        draft.advance(&mut attempt, attempt::Event::LoseLease, CAUSE);
+        draft.advance(&mut attempt, attempt::Event::LoseLease, cause);
         return back_in_queue(draft, attempt);
     } else {
         Verdict {

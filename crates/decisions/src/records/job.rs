@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use machines::{attempt, execution, job};
-use wire::{JobId, RunId, TenantId, Time};
+use wire::{Digest, JobId, RunId, TenantId, Time};
 
 use crate::failures::ClassSet;
 use crate::records::queue::QueueId;
@@ -41,6 +41,10 @@ pub struct Job {
     pub released_to: Option<JobId>,
     /// SHA-256 of the specification, to tell a repeated submission from a different one.
     pub spec_digest: [u8; 32],
+    /// What the job's result depends on.
+    pub input_key: Option<Digest>,
+    /// It succeeded, and all that it made is still kept: a job with the same key need not run.
+    pub reusable: bool,
     pub created_at: Time,
     pub updated_at: Time,
 }

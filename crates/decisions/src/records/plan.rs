@@ -24,6 +24,20 @@ pub struct Plan {
     pub jobs: Vec<PlanJob>,
 }
 
+impl Plan {
+    /// The jobs that run.
+    pub fn running(&self) -> impl Iterator<Item = &PlanJob> {
+        self.jobs.iter().filter(|job| job.runs())
+    }
+}
+
+impl From<Vec<PlanJob>> for Plan {
+    /// A plan that was given, of these jobs.
+    fn from(jobs: Vec<PlanJob>) -> Plan {
+        Plan { jobs, ..Plan::default() }
+    }
+}
+
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
@@ -96,12 +110,24 @@ impl PlanJob {
             spec,
         }
     }
+
+    pub fn runs(&self) -> bool {
+        self.decision == Decision::Run
+    }
 }
 
 const NAME_LENGTH_MAX: usize = 200;
+const GROUP_LENGTH_MAX: usize = 512;
 
-/// A plan is sound when names are unique, needs exist and nothing waits for itself.
-pub fn check(jobs: &[PlanJob], jobs_max: usize) -> Result<(), Refusal> {
+/// A plan is sound when names are unique, needs exist and nothing waits for itself, whether it runs or not; and when
+/// what is reused says whose success it is.
+pub fn check(plan: &Plan, jobs_max: usize) -> Result<(), Refusal> {
+    let jobs = plan.jobs.as_slice();
+    if let Some(Concurrency { group, .. }) = &plan.concurrency
+        && !(1..=GROUP_LENGTH_MAX).contains(&group.chars().count())
+    {
+        return Err(invalid(format!("a concurrency group's name has 1 to {GROUP_LENGTH_MAX} characters")));
+    }
     if jobs.len() > jobs_max {
         return Err(invalid(format!("{} jobs; at most {jobs_max} are allowed", jobs.len())));
     }
@@ -112,6 +138,12 @@ pub fn check(jobs: &[PlanJob], jobs_max: usize) -> Result<(), Refusal> {
         }
         if needs_of.insert(job.name.as_str(), &job.needs).is_some() {
             return Err(invalid(format!("two jobs are named `{}`", job.name)));
+        }
+        if job.decision == Decision::Reuse && !job.reasons.iter().any(names_success) {
+            return Err(invalid(format!(
+                "job `{}` is reused, but no reason names the run and the job",
+                job.name
+            )));
         }
     }
     for job in jobs {
@@ -126,6 +158,10 @@ pub fn check(jobs: &[PlanJob], jobs_max: usize) -> Result<(), Refusal> {
         }
     }
     refuse_cycles(jobs)
+}
+
+fn names_success(reason: &Reason) -> bool {
+    reason.run.is_some() && reason.job.is_some()
 }
 
 /// Takes away what nothing holds back, again and again; what stays waits for itself.

@@ -4,6 +4,7 @@ use machines::run;
 use wire::{JobId, RunId, TenantId, Time};
 
 use crate::draft::Stated;
+use crate::records::group::GroupId;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
@@ -23,6 +24,13 @@ pub struct Run {
     pub commit: Option<String>,
     pub base: Option<String>,
     pub fail_fast: bool,
+    /// Whose code it executes.
+    pub trust: Trust,
+    /// Its concurrency group, from its plan.
+    pub group: Option<String>,
+    /// It supersedes older runs of its group.
+    pub supersede: bool,
+    /// Jobs that run; the plan lists the others too.
     pub jobs_total: u32,
     /// Jobs that are not over.
     pub jobs_open: u32,
@@ -92,6 +100,16 @@ impl Sweep {
 }
 
 impl Run {
+    pub fn group_id(&self) -> Option<GroupId> {
+        self.group_named(None)
+    }
+
+    /// The group of this name that the run would be in, or the one that it is in.
+    pub fn group_named(&self, name: Option<&str>) -> Option<GroupId> {
+        let name = name.or(self.group.as_deref())?;
+        Some(GroupId::of(self.tenant, self.repository.as_deref(), name))
+    }
+
     /// The run waits for its plan.
     pub fn is_planning(&self) -> bool {
         matches!(self.state.get(), run::State::Created | run::State::Planning)

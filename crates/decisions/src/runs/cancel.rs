@@ -23,7 +23,7 @@ impl Decide for CancelRun {
 
     fn decide(&self, draft: &mut Draft<'_>) -> Result<Answer, Refusal> {
         let run = draft.get(&self.run).filter(|run: &&Run| run.tenant == self.tenant);
-        let mut run = run.cloned().ok_or(Refusal::RunNotFound)?;
+        let run = run.cloned().ok_or(Refusal::RunNotFound)?;
         match run.state.get() {
             run::State::CancelRequested => return Ok(Answer::CancelTaken { over: false }), // asked twice
             run::State::Canceled => return Ok(Answer::CancelTaken { over: true }),
@@ -40,19 +40,24 @@ impl Decide for CancelRun {
                 return Err(Refusal::RunOver { state: state.as_str() });
             }
         }
-        let reason = shortened(&self.reason, TEXT_BYTES_MAX);
-        draft.advance(&mut run, run::Event::RequestCancel, reason.to_owned());
-        run.status_message = reason.into();
-        run.due_at = None; // from here on the jobs' own cancel deadlines bound it
-        run.updated_at = draft.now;
-        let over = run.jobs_open == 0;
-        if !over {
-            run.sweep = Some(Sweep::Canceled);
-            run.swept_to = None;
-            draft.hint(Hint::Sweep(run.id));
-        }
-        draft.put(run.clone());
-        finalise(draft, run);
+        let over = request_cancel(draft, run, shortened(&self.reason, TEXT_BYTES_MAX));
         Ok(Answer::CancelTaken { over })
     }
+}
+
+/// `→ CANCEL_REQUESTED`, and at once `→ CANCELED` if no job is open; whether that is so.
+pub fn request_cancel(draft: &mut Draft<'_>, mut run: Run, reason: &str) -> bool {
+    draft.advance(&mut run, run::Event::RequestCancel, reason.to_owned());
+    run.status_message = reason.into();
+    run.due_at = None; // from here on the jobs' own cancel deadlines bound it
+    run.updated_at = draft.now;
+    let over = run.jobs_open == 0;
+    if !over {
+        run.sweep = Some(Sweep::Canceled);
+        run.swept_to = None;
+        draft.hint(Hint::Sweep(run.id));
+    }
+    draft.put(run.clone());
+    finalise(draft, run);
+    over
 }

@@ -4,7 +4,7 @@ use machines::run;
 use wire::{RunId, TenantId};
 
 use crate::draft::{Hint, Stated};
-use crate::records::{PlanJob, Run, plan};
+use crate::records::{GroupId, Plan, Run, Trust, plan};
 use crate::runs::plan_accepted::adopt_plan;
 use crate::tenants::require_ready;
 use crate::{Answer, Ask, Decide, Draft, Refusal};
@@ -15,9 +15,10 @@ pub struct CreateRun {
     pub tenant: TenantId,
     pub trigger_key: Option<String>,
     pub origin: RunOrigin,
+    pub trust: Trust,
     pub fail_fast: bool,
     /// With a plan the planner is skipped.
-    pub plan: Option<Vec<PlanJob>>,
+    pub plan: Option<Plan>,
 }
 
 /// What the run evaluates.
@@ -34,6 +35,9 @@ impl Decide for CreateRun {
         asks.push(Ask::Tenant(self.tenant));
         asks.push(Ask::Run(self.id));
         asks.extend(self.trigger_key.clone().map(|key| Ask::Trigger(self.tenant, key)));
+        let group = self.plan.as_ref().and_then(|plan| plan.concurrency.as_ref());
+        let repository = self.origin.repository.as_deref();
+        asks.extend(group.map(|it| Ask::Group(GroupId::of(self.tenant, repository, &it.group))));
     }
 
     fn decide(&self, draft: &mut Draft<'_>) -> Result<Answer, Refusal> {
@@ -41,14 +45,14 @@ impl Decide for CreateRun {
         if let Some(known) = self.known(draft) {
             return Ok(Answer::RunCreated { run: known, existing: true });
         }
-        if let Some(jobs) = &self.plan {
-            plan::check(jobs, draft.policy.jobs_per_run_max)?;
+        if let Some(plan) = &self.plan {
+            plan::check(plan, draft.policy.jobs_per_run_max)?;
         }
         let mut run = self.record(draft);
         draft.born(&run, "triggered");
         draft.advance(&mut run, run::Event::StartPlanning, "triggered");
         match &self.plan {
-            Some(jobs) => adopt_plan(draft, run, jobs)?,
+            Some(plan) => adopt_plan(draft, run, plan)?,
             None => {
                 draft.hint(Hint::Plan(run.id));
                 draft.put(run);
@@ -81,6 +85,9 @@ impl CreateRun {
             commit: self.origin.commit.clone(),
             base: self.origin.base.clone(),
             fail_fast: self.fail_fast,
+            trust: self.trust,
+            group: None,
+            supersede: false,
             jobs_total: 0,
             jobs_open: 0,
             required_failed: 0,

@@ -4,6 +4,7 @@ mod cancel;
 mod create;
 mod due;
 mod finalise;
+mod group;
 mod plan_accepted;
 mod plan_failed;
 mod report;

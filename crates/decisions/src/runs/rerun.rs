@@ -1,12 +1,14 @@
-//! Run a finished run again: a new run of the same plan, `attempt + 1`; all of it, or what did not succeed.
+//! Run a finished run again: a new run of the same plan, `attempt + 1`. What ran runs again, or what of it did not
+//! succeed; what did not run is left out again, for the same reasons.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use machines::{Machine, run};
-use wire::{RunId, TenantId};
+use wire::api::{Decision, Reason};
+use wire::{JobId, RunId, TenantId};
 
 use crate::draft::Stated;
-use crate::records::{PlanJob, Run};
+use crate::records::{Plan, Run};
 use crate::runs::plan_accepted::adopt_plan;
 use crate::tenants::require_ready;
 use crate::{Answer, Ask, Decide, Draft, Refusal};
@@ -25,7 +27,7 @@ impl Decide for RerunRun {
         asks.extend([
             Ask::Tenant(self.tenant),
             Ask::Run(self.id),
-            Ask::Run(self.of),
+            Ask::GroupOf(self.of, None),
             Ask::Plan(self.of),
             Ask::Succeeded(self.of),
         ]);
@@ -42,9 +44,11 @@ impl Decide for RerunRun {
             return Err(Refusal::RunNotOver { state: of.state.get().as_str() });
         }
         let plan = draft.book().plans.get(&self.of).ok_or(Refusal::RunHasNoPlan)?;
-        let mut jobs: Vec<PlanJob> = serde_json::from_str(plan).expect("plans are written by us");
-        if self.failed_only {
-            drop_succeeded(&mut jobs, draft.book().succeeded.get(&self.of));
+        let mut plan: Plan = serde_json::from_str(plan).expect("plans are written by us");
+        if self.failed_only
+            && let Some(succeeded) = draft.book().succeeded.get(&self.of)
+        {
+            reuse_succeeded(&mut plan, self.of, succeeded);
         }
         let mut run = Run {
             id: self.id,
@@ -65,16 +69,22 @@ impl Decide for RerunRun {
         };
         draft.born(&run, format!("rerun of {}", self.of));
         draft.advance(&mut run, run::Event::StartPlanning, "the plan is known");
-        adopt_plan(draft, run, &jobs)?;
+        adopt_plan(draft, run, &plan)?;
         Ok(Answer::RunCreated { run: self.id, existing: false })
     }
 }
 
 /// What succeeded is not run again, and nothing waits for it.
-fn drop_succeeded(jobs: &mut Vec<PlanJob>, succeeded: Option<&BTreeSet<String>>) {
-    let Some(succeeded) = succeeded else { return };
-    jobs.retain(|job| !succeeded.contains(&job.name));
-    for job in jobs {
-        job.needs.retain(|need| !succeeded.contains(need));
+fn reuse_succeeded(plan: &mut Plan, of: RunId, succeeded: &BTreeMap<String, JobId>) {
+    for job in plan.jobs.iter_mut().filter(|job| job.runs()) {
+        let Some(id) = succeeded.get(&job.name) else { continue };
+        job.decision = Decision::Reuse;
+        job.reasons = vec![Reason {
+            rule: "reuse".into(),
+            detail: "it succeeded in the run that is run again".into(),
+            run: Some(of),
+            job: Some(*id),
+            ..Reason::default()
+        }];
     }
 }

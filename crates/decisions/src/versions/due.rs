@@ -5,7 +5,7 @@ use machines::version;
 use wire::{ExecId, VersionId};
 
 use crate::blobs::release;
-use crate::records::{Bundle, Version};
+use crate::records::{Bundle, Job, Version};
 use crate::{Answer, Ask, Decide, Draft, Refusal};
 
 #[derive(Debug, Clone)]
@@ -39,7 +39,7 @@ pub struct BundleDue {
 
 impl Decide for BundleDue {
     fn asks(&self, asks: &mut Vec<Ask>) {
-        asks.push(Ask::Bundle(self.execution));
+        asks.extend([Ask::Bundle(self.execution), Ask::Execution(self.execution)]);
     }
 
     fn decide(&self, draft: &mut Draft<'_>) -> Result<Answer, Refusal> {
@@ -49,9 +49,22 @@ impl Decide for BundleDue {
         let moved = !bundle.dropped && bundle.keep_until.is_some_and(|until| until <= draft.now);
         if moved {
             bundle.artifacts.iter().for_each(|artifact| release(draft, artifact.blob));
+            if !bundle.artifacts.is_empty() {
+                stop_reuse(draft, &bundle);
+            }
             bundle.dropped = true;
             draft.put(bundle);
         }
         Ok(Answer::Settled { moved })
+    }
+}
+
+/// A success without what it made is no longer as good as another run of the job.
+fn stop_reuse(draft: &mut Draft<'_>, bundle: &Bundle) {
+    let mut job: Job = draft.copy(&bundle.job);
+    if job.reusable {
+        job.reusable = false;
+        job.updated_at = draft.now;
+        draft.put(job);
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use decisions::jobs::SubmitJob;
 use decisions::leases::{Heartbeat, Lease, Wanted};
-use decisions::records::{PlanJob, Queue};
+use decisions::records::{PlanJob, Queue, Trust};
 use decisions::runs::{CancelRun, CreateRun, RunOrigin};
 use decisions::tenants::EnsureTenant;
 use decisions::{Answer, Book, Command, Policy};
@@ -239,8 +239,9 @@ fn work_in_chunks_goes_on_without_a_tick() {
             tenant: TENANT,
             trigger_key: None,
             origin: RunOrigin::default(),
+            trust: Trust::default(),
             fail_fast: false,
-            plan: Some(plan(260)),
+            plan: Some(plan(260).into()),
         };
         engine.perform(create).await.unwrap();
         let cancel = CancelRun { tenant: TENANT, run: id, reason: "enough".into() };

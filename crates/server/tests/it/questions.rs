@@ -1,9 +1,9 @@
 //! What a script asks about the stored world, without changing it.
 
-use decisions::records::{Attempt, Delivery};
+use decisions::records::{Attempt, Delivery, Plan};
 use machines::Machine;
 use store::Store;
-use wire::JobId;
+use wire::{Digest, JobId};
 
 use crate::words::Words;
 use crate::world::{Named, World};
@@ -32,10 +32,39 @@ impl<S: Store> World<S> {
             "messages" => self.count_messages(words).await,
             "due" => self.message_due(words).await,
             "ready" => self.ready_messages().await,
+            "planned" => self.planned(words).await,
+            "successes" => self.successes(words).await,
+            "trust" => self.trust(words).await,
             "kept" => self.kept(words).await,
             "revoked" => self.revoked(words).await,
             _ => return None,
         })
+    }
+
+    /// `planned RUN`: every job of the plan with its decision and rules, and whose success is reused.
+    async fn planned(&self, words: &Words<'_>) -> Said<String> {
+        let text = self.store.plan(self.run_named(words.at(0)?)?).await.expect("the store answers");
+        let plan: Plan = serde_json::from_str(&text.ok_or("there is no plan")?).expect("a plan is JSON");
+        let jobs = plan.jobs.iter().map(|job| {
+            let rules: Vec<&str> = job.reasons.iter().map(|reason| reason.rule.as_str()).collect();
+            let reused = job.reasons.iter().filter_map(|reason| reason.job).map(|job| self.name_of(job));
+            let reused: String = reused.map(|name| format!("({name})")).collect();
+            format!("{}:{}:{}{reused} ", job.name, job.decision.as_str(), rules.join("+"))
+        });
+        Ok(jobs.collect())
+    }
+
+    /// `successes KEY…`: the jobs whose success can be reused.
+    async fn successes(&self, words: &Words<'_>) -> Said<String> {
+        let keys = words.plain.iter().map(|key| key.parse().map(|key| Digest::from_bytes([key; 32])));
+        let keys: Vec<Digest> = keys.collect::<Result<_, _>>().map_err(|_| "a key is a number")?;
+        let found = self.store.successes(self.tenant, &keys).await.expect("the store answers");
+        let names: Vec<&str> = found.iter().map(|(_, _, job)| self.name_of(*job)).collect();
+        Ok(if names.is_empty() { "none".into() } else { names.join(" ") })
+    }
+
+    async fn trust(&self, words: &Words<'_>) -> Said<String> {
+        Ok(self.run_record(self.run_named(words.at(0)?)?).await.trust.as_str().into())
     }
 
     /// `kept LEASE`: which bytes of a log are there, as `0..10 20..30`.

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use decisions::jobs::{CancelJob, SubmitJob};
 use decisions::leases::{Ack, Complete, Lease, Wanted};
-use decisions::records::{PlanJob, Queue};
-use decisions::runs::{CancelRun, CreateRun, RunOrigin};
+use decisions::records::{Concurrency, Plan, PlanJob, Queue, Trust};
+use decisions::runs::{CancelRun, CreateRun, PlanAccepted, RunOrigin};
 use decisions::tenants::EnsureTenant;
 use decisions::{Answer, Command, Policy, Refusal};
 use futures_util::future::join_all;
@@ -87,8 +87,9 @@ impl Servers {
             tenant: self.tenant,
             trigger_key,
             origin: RunOrigin::default(),
+            trust: Trust::default(),
             fail_fast: false,
-            plan: Some(plan),
+            plan: Some(plan.into()),
         };
         let id = command.id;
         must(&self.a, command).await;
@@ -333,6 +334,7 @@ fn one_trigger_on_two_servers_is_one_run() {
             tenant: servers.tenant,
             trigger_key: Some(format!("push-{number}")),
             origin: RunOrigin::default(),
+            trust: Trust::default(),
             fail_fast: false,
             plan: None,
         };
@@ -348,6 +350,45 @@ fn one_trigger_on_two_servers_is_one_run() {
     in_time(async {
         let servers = Servers::start(Policy::default()).await;
         rounds(&servers, story).await;
+        servers.stop_and_examine().await;
+    });
+}
+
+#[test]
+fn of_two_runs_that_are_planned_at_once_the_newer_goes_on() {
+    async fn story(servers: Servers, number: usize) {
+        let create = || CreateRun {
+            id: Mint.run(servers.a.clock().now()),
+            tenant: servers.tenant,
+            trigger_key: None,
+            origin: RunOrigin::default(),
+            trust: Trust::default(),
+            fail_fast: false,
+            plan: None,
+        };
+        let (one, two) = (create(), create());
+        let (older, newer) = (one.id.min(two.id), one.id.max(two.id));
+        must(&servers.a, one).await;
+        must(&servers.b, two).await;
+        let job = serde_json::json!({ "name": "a", "spec": {} });
+        let concurrency = Some(Concurrency { group: format!("branch-{number}"), cancel: true });
+        let jobs: Vec<PlanJob> = vec![serde_json::from_value(job).unwrap()];
+        let planned = |run| PlanAccepted {
+            run,
+            plan: Plan { concurrency: concurrency.clone(), ..jobs.clone().into() },
+        };
+        let (first, second) = if number.is_multiple_of(2) { (older, newer) } else { (newer, older) };
+        let answers = tokio::join!(servers.a.perform(planned(first)), servers.b.perform(planned(second)));
+        assert_eq!(answers, (Ok(Answer::PlanTaken), Ok(Answer::PlanTaken)));
+        let (older, newer) = (servers.run_record(older).await, servers.run_record(newer).await);
+        assert!(older.is_stopping(), "both go on: {older:#?}");
+        assert_eq!(older.status_message, format!("superseded by {}", newer.id));
+        assert_eq!(newer.state.get(), run::State::Queued);
+    }
+    in_time(async {
+        let servers = Servers::start(Policy::default()).await;
+        rounds(&servers, story).await;
+        servers.settle().await;
         servers.stop_and_examine().await;
     });
 }

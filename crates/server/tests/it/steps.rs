@@ -3,9 +3,11 @@
 use decisions::Command;
 use decisions::deliveries::{ClaimDelivery, DeliveryDelivered, DeliveryDue, DeliveryFailed, RedriveDelivery};
 use decisions::jobs::{CancelJob, ReleaseDependents, RetryJob, SubmitJob};
-use decisions::leases::{Ack, CancelAck, Commit, Complete, ExecutionDue, Heartbeat, Lease, Wanted};
+use decisions::leases::{
+    Ack, CancelAck, Commit, Complete, ExecutionDue, Heartbeat, Lease, RunnerGone, Wanted,
+};
 use decisions::logs::AppendLog;
-use decisions::records::{PlanJob, TokenKind};
+use decisions::records::{Plan, TokenKind, Trust};
 use decisions::runs::{
     CancelRun, CreateRun, PlanAccepted, PlanFailed, RerunRun, RunDue, RunOrigin, SweepRun,
 };
@@ -17,7 +19,7 @@ use store::Store;
 use wire::runner::{CompleteStatus, Effect, Phase};
 use wire::{ExecId, JobId, LeaseId, MessageId, RunId, RunnerId, TenantId, TokenId, TokenSecret};
 
-use crate::plans::plan_jobs;
+use crate::plans::plan;
 use crate::words::Words;
 use crate::world::{BEGIN, LeaseName, Named, World};
 
@@ -43,11 +45,8 @@ impl<S: Store> World<S> {
             }
             "submit" => self.submit(words)?.into(),
             "create" => self.create_run(words, None)?.into(),
-            "run" => self.create_run(words, Some(plan_jobs(&words.plain[1..])?))?.into(),
-            "plan" => {
-                PlanAccepted { run: self.run_named(words.at(0)?)?, jobs: plan_jobs(&words.plain[1..])? }
-                    .into()
-            }
+            "run" => self.create_run(words, Some(plan(words)?))?.into(),
+            "plan" => PlanAccepted { run: self.run_named(words.at(0)?)?, plan: plan(words)? }.into(),
             "plan-failed" => PlanFailed { run: self.run_named(words.at(0)?)?, message: words.rest(1) }.into(),
             "rerun" => self.rerun(words)?.into(),
             "cancel" => self.cancel(words)?,
@@ -70,6 +69,7 @@ impl<S: Store> World<S> {
             }
             "claim" | "delivered" | "failed" | "redrive" | "expire" => self.outbox_says(verb, words)?,
             "look" => self.look(words)?,
+            "gone" => RunnerGone { execution: self.lease_named(words.at(0)?)?.execution }.into(),
             "sweep" => SweepRun { run: self.run_named(words.at(0)?)? }.into(),
             "release" => ReleaseDependents { job: self.job_named(words.at(0)?)? }.into(),
             unknown => return Err(format!("there is no step `{unknown}`")),
@@ -122,14 +122,18 @@ impl<S: Store> World<S> {
         })
     }
 
-    fn create_run(&mut self, words: &Words<'_>, plan: Option<Vec<PlanJob>>) -> Said<CreateRun> {
+    fn create_run(&mut self, words: &Words<'_>, plan: Option<Plan>) -> Said<CreateRun> {
         let id = RunId::minted(self.now, self.random());
         self.names.entry(words.at(0)?.into()).or_insert(Named::Run(id));
         Ok(CreateRun {
             id: if words.option("trigger").is_some() { id } else { self.run_named(words.at(0)?)? },
             tenant: self.tenant_of(words),
             trigger_key: words.option("trigger").map(Into::into),
-            origin: RunOrigin::default(),
+            origin: RunOrigin {
+                repository: words.option("repository").map(Into::into),
+                ..RunOrigin::default()
+            },
+            trust: if words.option("trust") == Some("no") { Trust::Untrusted } else { Trust::Trusted },
             fail_fast: words.option("fail").is_some_and(|how| how == "fast"),
             plan,
         })

@@ -211,6 +211,14 @@ impl<S: Store> Store for Watched<S> {
         self.inner.jobs_of_run(run, after, limit).await
     }
 
+    async fn successes(
+        &self,
+        tenant: TenantId,
+        keys: &[Digest],
+    ) -> Result<Vec<(Digest, RunId, JobId)>, StoreError> {
+        self.inner.successes(tenant, keys).await
+    }
+
     async fn job_keyed(&self, tenant: TenantId, key: &str) -> Result<Option<JobId>, StoreError> {
         self.inner.job_keyed(tenant, key).await
     }

@@ -72,6 +72,10 @@ CREATE TABLE runs (
     commit_id       text,
     base            text,
     fail_fast       boolean     NOT NULL,
+    trust           text        NOT NULL CHECK (trust IN ('trusted', 'untrusted')),
+    group_name      text,
+    group_id        bytea       CHECK (length(group_id) = 32 AND (group_id IS NULL) = (group_name IS NULL)),
+    supersede       boolean     NOT NULL CHECK (NOT supersede OR group_id IS NOT NULL),
     jobs_total      integer     NOT NULL,
     jobs_open       integer     NOT NULL CHECK (jobs_open BETWEEN 0 AND jobs_total),
     required_failed integer     NOT NULL CHECK (required_failed >= 0),
@@ -88,6 +92,16 @@ CREATE INDEX runs_tenant ON runs (tenant_id, id);
 CREATE INDEX runs_planning ON runs (id) WHERE state IN ('CREATED', 'PLANNING');
 CREATE INDEX runs_due ON runs (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX runs_sweeping ON runs (id) WHERE sweep IS NOT NULL;
+-- A run is open until it finished; asking for that instead of the state spares this index every other step.
+CREATE INDEX runs_group ON runs (group_id, id) WHERE group_id IS NOT NULL AND finished_at IS NULL;
+
+-- Where the runs of a concurrency group meet; its id is made from the tenant, the repository and the name.
+CREATE TABLE run_groups (
+    id          bytea  NOT NULL PRIMARY KEY CHECK (length(id) = 32),
+    tenant_id   text COLLATE "C" NOT NULL REFERENCES tenants (id),
+    joined      bigint NOT NULL CHECK (joined >= 1),
+    newest      text COLLATE "C" -- of those that supersede; written before the run itself
+);
 
 CREATE TABLE run_plans (
     run_id  text COLLATE "C" NOT NULL PRIMARY KEY REFERENCES runs (id),
@@ -116,12 +130,17 @@ CREATE TABLE jobs (
     releasing       boolean     NOT NULL,
     released_to     text COLLATE "C",
     spec_digest     bytea       NOT NULL,
+    input_key       bytea       CHECK (length(input_key) = 32),
+    reusable        boolean     NOT NULL
+        CHECK (NOT reusable OR (state = 'SUCCEEDED' AND run_id IS NOT NULL AND input_key IS NOT NULL)),
     created_at      timestamptz NOT NULL,
     updated_at      timestamptz NOT NULL
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
 CREATE UNIQUE INDEX jobs_key ON jobs (tenant_id, job_key) WHERE job_key IS NOT NULL;
 CREATE INDEX jobs_run ON jobs (run_id, id) WHERE run_id IS NOT NULL;
 CREATE INDEX jobs_releasing ON jobs (id) WHERE releasing;
+-- A flag instead of the state: most steps of a job then touch no index.
+CREATE INDEX jobs_reusable ON jobs (tenant_id, input_key, id) WHERE reusable;
 
 CREATE TABLE job_specs (
     job_id  text COLLATE "C" NOT NULL PRIMARY KEY REFERENCES jobs (id),

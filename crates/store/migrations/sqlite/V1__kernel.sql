@@ -75,6 +75,10 @@ CREATE TABLE runs (
     commit_id       TEXT,
     base            TEXT,
     fail_fast       INTEGER NOT NULL,
+    trust           TEXT    NOT NULL CHECK (trust = 'trusted' OR trust = 'untrusted'),
+    group_name      TEXT,
+    group_id        BLOB    CHECK (length(group_id) = 32 AND (group_id IS NULL) = (group_name IS NULL)),
+    supersede       INTEGER NOT NULL CHECK (NOT supersede OR group_id IS NOT NULL),
     jobs_total      INTEGER NOT NULL,
     jobs_open       INTEGER NOT NULL CHECK (jobs_open BETWEEN 0 AND jobs_total),
     required_failed INTEGER NOT NULL CHECK (required_failed >= 0),
@@ -91,6 +95,16 @@ CREATE INDEX runs_tenant ON runs (tenant_id, id);
 CREATE INDEX runs_planning ON runs (id) WHERE state = 'CREATED' OR state = 'PLANNING';
 CREATE INDEX runs_due ON runs (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX runs_sweeping ON runs (id) WHERE sweep IS NOT NULL;
+-- A run is open until it finished; asking for that instead of the state spares this index every other step.
+CREATE INDEX runs_group ON runs (group_id, id) WHERE group_id IS NOT NULL AND finished_at IS NULL;
+
+-- Where the runs of a concurrency group meet; its id is made from the tenant, the repository and the name.
+CREATE TABLE run_groups (
+    id          BLOB    NOT NULL PRIMARY KEY CHECK (length(id) = 32),
+    tenant_id   TEXT    NOT NULL REFERENCES tenants (id),
+    joined      INTEGER NOT NULL CHECK (joined >= 1),
+    newest      TEXT -- of those that supersede; written before the run itself
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE run_plans (
     run_id  TEXT NOT NULL PRIMARY KEY REFERENCES runs (id),
@@ -121,12 +135,17 @@ CREATE TABLE jobs (
     releasing       INTEGER NOT NULL,
     released_to     TEXT,
     spec_digest     BLOB    NOT NULL,
+    input_key       BLOB    CHECK (length(input_key) = 32),
+    reusable        INTEGER NOT NULL
+        CHECK (NOT reusable OR (state = 'SUCCEEDED' AND run_id IS NOT NULL AND input_key IS NOT NULL)),
     created_at      INTEGER NOT NULL,
     updated_at      INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX jobs_key ON jobs (tenant_id, job_key) WHERE job_key IS NOT NULL;
 CREATE INDEX jobs_run ON jobs (run_id, id) WHERE run_id IS NOT NULL;
 CREATE INDEX jobs_releasing ON jobs (id) WHERE releasing;
+-- A flag instead of the state: most steps of a job then touch no index.
+CREATE INDEX jobs_reusable ON jobs (tenant_id, input_key, id) WHERE reusable;
 
 CREATE TABLE job_specs (
     job_id  TEXT NOT NULL PRIMARY KEY REFERENCES jobs (id),

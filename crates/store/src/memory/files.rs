@@ -33,6 +33,8 @@ impl Tables {
         RunFile {
             run: run.clone(),
             jobs: self.jobs.all().filter(|job| job.run == Some(run.id)).cloned().collect(),
+            plan: self.plans.get(&run.id).cloned(),
+            group: run.group_id().and_then(|group| self.groups.get(&group)).cloned(),
             events: self.events_of(&run.id.to_string()),
             reports_open: open.count() as u32,
         }

@@ -6,7 +6,7 @@ use std::ops::Bound;
 use decisions::records::{
     Event, Execution, Job, LogChunk, LogTrim, QueueId, Run, Runner, RunnerKey, Tenant, Token,
 };
-use wire::{ExecId, JobId, RunId, RunnerId, TenantId, TokenId};
+use wire::{Digest, ExecId, JobId, RunId, RunnerId, TenantId, TokenId};
 
 use super::tables::Tables;
 use crate::LOG_CHUNKS_MAX;
@@ -61,6 +61,15 @@ impl Tables {
     pub fn jobs_of_run(&self, run: RunId, after: Option<JobId>, limit: usize) -> Vec<Job> {
         let jobs = self.jobs.all().filter(|job| job.run == Some(run));
         jobs.filter(|job| after.is_none_or(|after| job.id > after)).take(limit).cloned().collect()
+    }
+
+    pub fn successes(&self, tenant: TenantId, keys: &[Digest]) -> Vec<(Digest, RunId, JobId)> {
+        let newest = |key: &Digest| {
+            let of_key = self.jobs.all().filter(|job| job.tenant == tenant && job.input_key == Some(*key));
+            let job = of_key.filter(|job| job.reusable).last()?;
+            Some((*key, job.run?, job.id))
+        };
+        keys.iter().filter_map(newest).collect()
     }
 
     pub fn events_scan(&self, tenant: TenantId, after: i64, scan_max: usize) -> (Vec<Event>, i64) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use decisions::policy::CHUNK;
-use decisions::records::{AttemptKey, QueueId, ReadyKey};
+use decisions::records::{AttemptKey, GroupId, QueueId, ReadyKey};
 use decisions::{Ask, Book};
 use wire::{ExecId, JobId, MessageId, RunId};
 
@@ -30,10 +30,11 @@ impl Loader<'_> {
             Ask::Plan(id) => self.book.plans.extend(tables.plans.get(id).map(|plan| (*id, plan.clone()))),
             Ask::Succeeded(id) => {
                 let jobs = tables.jobs.all().filter(|job| job.run == Some(*id));
-                let names =
-                    jobs.filter(|job| job.state == machines::job::State::Succeeded).map(|it| it.name.clone());
-                self.book.succeeded.insert(*id, names.collect());
+                let succeeded = jobs.filter(|job| job.state == machines::job::State::Succeeded);
+                self.book.succeeded.insert(*id, succeeded.map(|job| (job.name.clone(), job.id)).collect());
             }
+            Ask::Group(id) => self.group(*id),
+            Ask::GroupOf(run, name) => self.group_of(*run, name.as_deref()),
             Ask::Family(id) => self.family(*id),
             Ask::Execution(id) => self.execution(*id),
             Ask::Runner(key) => tables.runners.bring(key, &mut self.book.runners, &mut self.seen.runners),
@@ -81,6 +82,22 @@ impl Loader<'_> {
 
     fn run(&mut self, id: RunId) {
         self.tables.runs.bring(&id, &mut self.book.runs, &mut self.seen.runs);
+    }
+
+    fn group(&mut self, id: GroupId) {
+        self.tables.groups.bring(&id, &mut self.book.groups, &mut self.seen.groups);
+        let open = self.tables.runs.all().filter(|run| run.finished_at.is_none());
+        let members = open.filter(|run| run.group_id() == Some(id)).map(|run| run.id);
+        let newest: Vec<RunId> = members.collect::<Vec<_>>().into_iter().rev().take(CHUNK).collect();
+        newest.iter().for_each(|run| self.run(*run));
+        self.book.group_runs.insert(id, newest.into_iter().collect());
+    }
+
+    fn group_of(&mut self, id: RunId, name: Option<&str>) {
+        self.run(id);
+        if let Some(group) = self.tables.runs.get(&id).and_then(|run| run.group_named(name)) {
+            self.group(group);
+        }
     }
 
     fn spec(&mut self, id: JobId) {

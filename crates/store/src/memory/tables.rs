@@ -6,9 +6,9 @@ use std::sync::Arc;
 use decisions::Book;
 use decisions::book::{Kept, Shelf};
 use decisions::records::{
-    Attempt, AttemptKey, Blob, Bundle, Collection, Collector, Delivery, EffectRow, Event, Execution, Job,
-    Log, Possession, PossessionKey, Queue, ReadyKey, Run, Runner, Tenant, Token, Transition, Upload, Usage,
-    Version, VersionName, Webhook, WebhookKey,
+    Attempt, AttemptKey, Blob, Bundle, Collection, Collector, Delivery, EffectRow, Event, Execution, Group,
+    GroupId, Job, Log, Possession, PossessionKey, Queue, ReadyKey, Run, Runner, Tenant, Token, Transition,
+    Upload, Usage, Version, VersionName, Webhook, WebhookKey,
 };
 use wire::{
     BlobId, CollectionId, Digest, ExecId, JobId, MessageId, RunId, TenantId, TokenId, UploadId, VersionId,
@@ -83,6 +83,7 @@ pub struct Seen {
     pub bundles: BTreeMap<ExecId, u64>,
     pub collections: BTreeMap<CollectionId, u64>,
     pub collector: BTreeMap<(), u64>,
+    pub groups: BTreeMap<GroupId, u64>,
 }
 
 #[derive(Debug, Default, Clone)]
@@ -106,6 +107,7 @@ pub struct Tables {
     pub bundles: Table<Bundle>,
     pub collections: Table<Collection>,
     pub collector: Table<Collector>,
+    pub groups: Table<Group>,
     pub log_chunks: BTreeMap<(ExecId, u64), Arc<[u8]>>,
     pub by_job: BTreeSet<(JobId, ExecId)>,
     pub triggers: BTreeMap<(TenantId, String), RunId>,
@@ -139,7 +141,8 @@ impl Tables {
         self.versions.check(&book.versions, &seen.versions)?;
         self.bundles.check(&book.bundles, &seen.bundles)?;
         self.collections.check(&book.collections, &seen.collections)?;
-        self.collector.check(&book.collector, &seen.collector)
+        self.collector.check(&book.collector, &seen.collector)?;
+        self.groups.check(&book.groups, &seen.groups)
     }
 
     pub fn write(&mut self, book: &Book) {
@@ -187,6 +190,7 @@ impl Tables {
         self.bundles.write(&book.bundles);
         self.collections.write(&book.collections);
         self.collector.write(&book.collector);
+        self.groups.write(&book.groups);
         self.specs.extend(book.appended.specs.iter().cloned());
         self.plans.extend(book.appended.plans.iter().cloned());
         self.needs.extend(book.appended.needs.iter().copied());

@@ -5,8 +5,8 @@
 use decisions::Book;
 use decisions::book::Shelf;
 use decisions::records::{
-    self, Attempt, Blob, Bundle, Collection, Collector, Delivery, Execution, Job, Log, Possession, Run,
-    Runner, Tenant, Token, Upload, Usage, Webhook,
+    self, Attempt, Blob, Bundle, Collection, Collector, Delivery, Execution, Group, Job, Log, Possession,
+    Run, Runner, Tenant, Token, Upload, Usage, Webhook,
 };
 use tokio_postgres::Row;
 
@@ -81,6 +81,7 @@ pub fn round<'a>(book: &'a Book, versions: &Versions, is_begun: bool) -> (Round<
     }
     changes.take_from_queue(book);
     changes.table::<Tenant>(&book.tenants, versions);
+    changes.table::<Group>(&book.groups, versions);
     changes.table::<Run>(&book.runs, versions);
     changes.table::<Job>(&book.jobs, versions);
     changes.table::<Attempt>(&book.attempts, versions);

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use decisions::failures::FailureClass;
 use decisions::records::{
-    Attempt, Delivery, Execution, Job, Log, Outcome, Queue, Run, Runner, RunnerKey, Sweep, Tenant, Token,
-    Webhook, WebhookKey,
+    Attempt, Delivery, Execution, Group, Job, Log, Outcome, Queue, Run, Runner, RunnerKey, Sweep, Tenant,
+    Token, Webhook, WebhookKey,
 };
 use machines::Machine;
 use wire::runner::CompleteStatus;
@@ -124,6 +124,10 @@ table!(Run, "runs", |it| {
     Fixed commit_id: "text" = it.commit.as_deref();
     Fixed base: "text" = it.base.as_deref();
     Fixed fail_fast: "boolean" = it.fail_fast;
+    Fixed trust: "text" = it.trust.as_str();
+    Moving group_name: "text" = it.group.as_deref();
+    Moving group_id: "bytea" = it.group_id().map(|id| id.0.to_vec());
+    Moving supersede: "boolean" = it.supersede;
     Moving jobs_total: "integer" = count(it.jobs_total);
     Moving jobs_open: "integer" = count(it.jobs_open);
     Moving required_failed: "integer" = count(it.required_failed);
@@ -148,6 +152,9 @@ table!(Run, "runs", |it| {
     commit: cells.next()?,
     base: cells.next()?,
     fail_fast: cells.next()?,
+    trust: cells.next()?,
+    group: read_group(cells)?,
+    supersede: cells.next()?,
     jobs_total: cells.next()?,
     jobs_open: cells.next()?,
     required_failed: cells.next()?,
@@ -182,6 +189,8 @@ table!(Job, "jobs", |it| {
     Moving releasing: "boolean" = it.releasing;
     Moving released_to: "text" = it.released_to.map(|id| id.to_string());
     Fixed spec_digest: "bytea" = it.spec_digest.as_slice();
+    Fixed input_key: "bytea" = it.input_key.map(|key| key.as_bytes().to_vec());
+    Moving reusable: "boolean" = it.reusable;
     Fixed created_at: "timestamptz" = moment(it.created_at);
     Moving updated_at: "timestamptz" = moment(it.updated_at);
 } |cells| Ok(Job {
@@ -206,6 +215,8 @@ table!(Job, "jobs", |it| {
     releasing: cells.next()?,
     released_to: cells.next()?,
     spec_digest: cells.next()?,
+    input_key: cells.next()?,
+    reusable: cells.next()?,
     created_at: cells.next()?,
     updated_at: cells.next()?,
 }));
@@ -320,6 +331,25 @@ table!(Delivery, "deliveries", |it| {
     updated_at: cells.next()?,
     delivered_at: cells.next()?,
 }));
+
+table!(Group, "run_groups", |it| {
+    Key id: "bytea" = it.id.0.as_slice();
+    Fixed tenant_id: "text" = it.tenant.to_string();
+    Moving joined: "bigint" = long(it.joined);
+    Moving newest: "text" = it.newest.map(|id| id.to_string());
+} |cells| Ok(Group {
+    id: cells.next()?,
+    tenant: cells.next()?,
+    joined: cells.next()?,
+    newest: cells.next()?,
+}));
+
+/// A name, and the id that is made from it and other columns.
+fn read_group(cells: &mut Cells<'_>) -> Result<Option<String>, StoreError> {
+    let name = cells.next()?;
+    cells.skip(1);
+    Ok(name)
+}
 
 /// Two cells that are both there or both null.
 fn read_outcome(cells: &mut Cells<'_>) -> Result<Option<Outcome>, StoreError> {

@@ -13,6 +13,7 @@ const TAKEN_BY_OTHERS: &[&str] = &[
     "webhooks_pkey",
     "queues_pkey",
     "runners_pkey",
+    "run_groups_pkey",
     "runs_pkey",
     "runs_trigger",
     "jobs_pkey",

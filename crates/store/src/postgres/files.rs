@@ -2,10 +2,10 @@
 //! snapshot, so that what a commit wrote together is seen together.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use decisions::doctor::{JobFile, RunFile};
-use decisions::records::{Attempt, Event, Execution, Job, Run};
+use decisions::records::{Attempt, Event, Execution, Group, GroupId, Job, Run};
 use tokio_postgres::Row;
 use wire::{JobId, RunId};
 
@@ -15,7 +15,7 @@ use crate::postgres::pool::{Lent, Pool};
 use crate::postgres::round::{BEGIN_READING, COMMIT, Param, Round};
 use crate::postgres::rows::{Cell, Cells, READY_COLUMNS, read_effect, read_ready};
 use crate::postgres::tables::{record, selected};
-use crate::postgres::{events, fault};
+use crate::postgres::{events, fault, questions};
 
 static JOB: LazyLock<String> =
     LazyLock::new(|| format!("SELECT {} FROM jobs t WHERE id = $1", selected::<Job>("t")));
@@ -48,6 +48,13 @@ static RUNS_AFTER: LazyLock<String> = LazyLock::new(|| {
 });
 static JOBS_OF_RUNS: LazyLock<String> = LazyLock::new(|| {
     format!("SELECT {} FROM jobs t WHERE run_id = ANY ($1::text[]) ORDER BY id", selected::<Job>("t"))
+});
+/// By the column, which is made from others: a wrong one shows.
+static GROUPS_OF_RUNS: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "SELECT {} FROM run_groups t WHERE id IN (SELECT group_id FROM runs WHERE id = ANY ($1::text[]))",
+        selected::<Group>("t")
+    )
 });
 const REPORTS: &str = "
     SELECT reports FROM deliveries
@@ -102,11 +109,20 @@ pub async fn run_files_after(
     let runs = page(&reader, &RUNS_AFTER, params).await?;
     let runs: Vec<Run> = runs.iter().map(record).collect::<Result<_, _>>()?;
     let keys: Vec<String> = runs.iter().map(|run| run.id.to_string()).collect();
-    let [jobs, events, reports] = filed(reader, &keys, [&JOBS_OF_RUNS, &EVENTS, REPORTS]).await?;
+    let statements = [&JOBS_OF_RUNS, &EVENTS, REPORTS, questions::PLANS, &GROUPS_OF_RUNS];
+    let [jobs, events, reports, plans, groups] = filed(reader, &keys, statements).await?;
     let mut jobs = grouped(&jobs, |row| record(row).map(|job: Job| (job.run, job)))?;
     let mut events = grouped(&events, root_and_events::<RunId>)?;
     let reports = grouped(&reports, |row| Ok((Cells::of(row).next::<RunId>()?, ())))?;
+    let mut plans = grouped(&plans, |row| {
+        let mut cells = Cells::of(row);
+        Ok((cells.next::<RunId>()?, Arc::<str>::from(cells.raw::<&str>()?)))
+    })?;
+    let groups: Vec<Group> = groups.iter().map(record).collect::<Result<_, _>>()?;
+    let groups: BTreeMap<GroupId, Group> = groups.into_iter().map(|group| (group.id, group)).collect();
     let file = |run: Run| RunFile {
+        plan: plans.remove(&run.id).and_then(|mut plans| plans.pop()),
+        group: run.group_id().and_then(|group| groups.get(&group)).cloned(),
         jobs: jobs.remove(&Some(run.id)).unwrap_or_default(),
         events: events.remove(&run.id).unwrap_or_default().concat(),
         reports_open: reports.get(&run.id).map_or(0, |open| open.len() as u32),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use decisions::Book;
 use decisions::records::{
-    Attempt, Delivery, Execution, Job, Log, Run, Runner, RunnerKey, Tenant, Token, Webhook,
+    Attempt, Delivery, Execution, Group, GroupId, Job, Log, Run, Runner, RunnerKey, Tenant, Token, Webhook,
 };
 use wire::{BlobId, Digest, ExecId, JobId, RunId, RunnerId, TenantId, Time, UploadId};
 
@@ -26,6 +26,8 @@ pub struct Filling {
     told: BTreeSet<TenantId>,
     /// Runners that hold leases of these jobs, of tenants that only the jobs will name.
     holders: BTreeMap<JobId, BTreeSet<RunnerId>>,
+    /// Groups that only the runs will name.
+    groups_of: BTreeMap<RunId, BTreeSet<Option<String>>>,
 }
 
 /// What is known to be needed and not in the book yet.
@@ -36,6 +38,7 @@ pub struct Needs {
     pub executions: BTreeSet<ExecId>,
     pub members: BTreeSet<Member>,
     pub runs: BTreeSet<RunId>,
+    pub groups: BTreeSet<GroupId>,
     pub runners: BTreeSet<RunnerKey>,
     pub logs: BTreeSet<ExecId>,
     pub specs: BTreeSet<JobId>,
@@ -73,9 +76,13 @@ impl Filling {
         needs.specs = std::mem::take(&mut wanted.specs);
         needs.uploads = std::mem::take(&mut wanted.uploads);
         needs.contents = std::mem::take(&mut wanted.contents);
+        filling.groups_of = std::mem::take(&mut wanted.groups_of);
+        for group in std::mem::take(&mut wanted.groups) {
+            filling.need_group(group);
+        }
         for key in std::mem::take(&mut wanted.candidates) {
-            needs.members.insert(Member::of(key.attempt.job));
-            needs.specs.insert(key.attempt.job);
+            filling.needs.members.insert(Member::of(key.attempt.job));
+            filling.needs.specs.insert(key.attempt.job);
             filling.book.ready.insert(key);
         }
         for tenant in &wanted.tenants {
@@ -123,6 +130,11 @@ impl Filling {
 
     pub fn bring_run(&mut self, (version, run): (Version, Arc<Run>)) {
         self.may_be_told(run.tenant);
+        for name in self.groups_of.remove(&run.id).unwrap_or_default() {
+            if let Some(group) = run.group_named(name.as_deref()) {
+                self.need_group(group);
+            }
+        }
         self.versions.bring(&mut self.book, (version, run));
     }
 
@@ -133,6 +145,13 @@ impl Filling {
             self.need_runner(RunnerKey { tenant: Some(job.tenant), id });
         }
         self.versions.bring(&mut self.book, (version, job));
+    }
+
+    /// Whoever asks for a group gets a list of its runs, also an empty one.
+    fn need_group(&mut self, id: GroupId) {
+        if self.book.group_runs.insert(id, BTreeSet::new()).is_none() {
+            self.needs.groups.insert(id);
+        }
     }
 
     fn need_run(&mut self, run: Option<RunId>) {
@@ -191,6 +210,19 @@ impl Filling {
         Ok(())
     }
 
+    pub fn group(&mut self, cells: &mut Cells<'_>) -> Result<(), StoreError> {
+        self.versions.bring::<Group>(&mut self.book, seen(cells)?);
+        Ok(())
+    }
+
+    pub fn group_run(&mut self, cells: &mut Cells<'_>) -> Result<(), StoreError> {
+        let (version, run): (_, Arc<Run>) = seen(cells)?;
+        let members = run.group_id().and_then(|group| self.book.group_runs.get_mut(&group));
+        members.map(|members| members.insert(run.id));
+        self.bring_run((version, run));
+        Ok(())
+    }
+
     pub fn runner(&mut self, cells: &mut Cells<'_>) -> Result<(), StoreError> {
         self.versions.bring::<Runner>(&mut self.book, seen(cells)?);
         Ok(())
@@ -237,7 +269,8 @@ impl Filling {
 
     pub fn succeeded(&mut self, cells: &mut Cells<'_>) -> Result<(), StoreError> {
         let run = cells.next()?;
-        self.book.succeeded.insert(run, cells.raw::<Vec<String>>()?.into_iter().collect());
+        let names = cells.raw::<Vec<String>>()?;
+        self.book.succeeded.insert(run, names.into_iter().zip(cells.ids()?).collect());
         Ok(())
     }
 

@@ -41,6 +41,7 @@ pub fn round(book: &Book) -> Round<'_> {
     insert(&mut round, &book.tokens);
     insert_queues(&mut round, &book.queues);
     insert(&mut round, &book.runners);
+    insert(&mut round, &book.groups);
     insert(&mut round, &book.runs);
     insert_plans(&mut round, &book.appended);
     insert(&mut round, &book.jobs);

@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use decisions::records::{Event, Execution, Job, QueueId, Run, Runner, Tenant, Token};
-use wire::{JobId, RunId, RunnerId, TenantId, TokenId};
+use wire::{Digest, JobId, RunId, RunnerId, TenantId, TokenId};
 
 use crate::StoreError;
 use crate::postgres::events;
@@ -60,6 +60,14 @@ const PLAN: &str = "SELECT plan FROM run_plans WHERE run_id = $1";
 static JOBS_OF_RUN: LazyLock<String> = LazyLock::new(|| {
     format!("SELECT {} FROM jobs t WHERE run_id = $1 AND id > $2 ORDER BY id LIMIT $3", selected::<Job>("t"))
 });
+/// From the list into the index, whatever the table looked like when the statement was planned.
+pub const SUCCESSES: &str = "
+    SELECT u.key, x.run_id, x.id FROM unnest($2::bytea[]) WITH ORDINALITY AS u (key, place)
+    CROSS JOIN LATERAL (
+        SELECT t.run_id, t.id FROM jobs t
+        WHERE t.tenant_id = $1 AND t.input_key = u.key AND t.reusable
+        ORDER BY t.id DESC LIMIT 1) x
+    ORDER BY u.place";
 const JOB_KEYED: &str = "SELECT id FROM jobs WHERE tenant_id = $1 AND job_key = $2 AND job_key IS NOT NULL";
 
 const NEWEST_EVENT: &str = "SELECT seq FROM event_head WHERE one";
@@ -186,6 +194,20 @@ pub async fn jobs_of_run(
     let params: Vec<Param<'static>> =
         vec![Box::new(run.to_string()), Box::new(after_text(after)), Box::new(bound(limit))];
     ask_one(readers, &JOBS_OF_RUN, params).await?.iter().map(record).collect()
+}
+
+pub async fn successes(
+    readers: &Pool,
+    tenant: TenantId,
+    keys: &[Digest],
+) -> Result<Vec<(Digest, RunId, JobId)>, StoreError> {
+    let keys: Vec<Vec<u8>> = keys.iter().map(|key| key.as_bytes().to_vec()).collect();
+    let rows = ask_one(readers, SUCCESSES, vec![Box::new(tenant.to_string()), Box::new(keys)]).await?;
+    let read = |row| {
+        let mut cells = Cells::of(row);
+        Ok((cells.next()?, cells.next()?, cells.next()?))
+    };
+    rows.iter().map(read).collect()
 }
 
 pub async fn job_keyed(readers: &Pool, tenant: TenantId, key: &str) -> Result<Option<JobId>, StoreError> {

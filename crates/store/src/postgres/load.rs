@@ -158,6 +158,9 @@ fn questions(filling: &mut Filling) -> Vec<Question> {
     ask!(asked, &sql::EXECUTIONS_BY_ID, execution, texts(needs.executions));
     ask!(asked, &sql::FAMILIES, family, jobs, own_attempts, executions);
     ask!(asked, &sql::RUNS_BY_ID, run, texts(needs.runs));
+    let groups: Vec<Vec<u8>> = needs.groups.iter().map(|group| group.0.to_vec()).collect();
+    ask!(asked, &sql::GROUPS_BY_ID, group, groups.clone());
+    ask!(asked, &sql::RUNS_OF_GROUPS, group_run, groups, CHUNK as i64);
     let (runner_tenants, runners): (Vec<String>, Vec<String>) =
         needs.runners.iter().map(|key| (scope(key.tenant), key.id.to_string())).unzip();
     ask!(asked, &sql::RUNNERS_BY_KEY, runner, runner_tenants, runners);

@@ -238,6 +238,14 @@ impl Store for Postgres {
         lists::jobs_of_run(&self.readers, run, after, limit).await
     }
 
+    async fn successes(
+        &self,
+        tenant: TenantId,
+        keys: &[Digest],
+    ) -> Result<Vec<(Digest, RunId, JobId)>, StoreError> {
+        lists::successes(&self.readers, tenant, keys).await
+    }
+
     async fn job_keyed(&self, tenant: TenantId, key: &str) -> Result<Option<JobId>, StoreError> {
         lists::job_keyed(&self.readers, tenant, key).await
     }

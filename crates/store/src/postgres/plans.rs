@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tokio_postgres::NoTls;
 
 use crate::postgres::address::Address;
-use crate::postgres::{artifact_finders, open};
+use crate::postgres::{artifact_finders, lists, open, questions};
 
 /// So many that a planner who reads all of them is wrong.
 const FILL: &str = "
@@ -23,7 +23,19 @@ const FILL: &str = "
     SELECT 'ver_' || i, 'ten_1', 'p', i::text, CASE WHEN i % 1000 = 0 THEN 'tombstoned' ELSE 'published' END, now(),
         false, now(), now()
     FROM generate_series(1, 20000) i;
-    ANALYZE blobs, uploads, versions";
+    INSERT INTO queues (id, tenant_id, requires) VALUES (1, 'ten_1', '[]');
+    INSERT INTO runs (id, tenant_id, state, status_message, attempt, fail_fast, trust, group_name, group_id, supersede,
+        jobs_total, jobs_open, required_failed, reports_open, created_at, updated_at, finished_at)
+    SELECT 'run_' || i, 'ten_1', 'QUEUED', '', 1, false, 'trusted', 'main', sha256('main'), true, 0, 0, 0, 0, now(), now(),
+        CASE WHEN i % 1000 > 0 THEN now() END
+    FROM generate_series(1, 20000) i;
+    INSERT INTO jobs (id, tenant_id, run_id, name, state, required, effect_once, priority, queue_id, attempts,
+        attempts_max, retry_on, timeout_micros, tokens, needs_open, has_dependents, counted_failed, releasing,
+        spec_digest, input_key, reusable, created_at, updated_at)
+    SELECT 'job_' || i, 'ten_1', 'run_' || i, 'a', CASE WHEN i % 2 = 0 THEN 'SUCCEEDED' ELSE 'FAILED' END, true, false, 0,
+        1, 1, 1, '', 1, 1, 0, false, false, false, '', sha256((i % 7)::text::bytea), i % 2 = 0, now(), now()
+    FROM generate_series(1, 20000) i;
+    ANALYZE blobs, uploads, versions, runs, jobs";
 
 #[test]
 fn what_is_due_is_found_by_its_index() {
@@ -39,7 +51,12 @@ fn what_is_due_is_found_by_its_index() {
         client.batch_execute(&format!("CREATE SCHEMA {name}")).await.unwrap();
         open::migrate(&Address::parse(&url).unwrap()).await.unwrap();
         client.batch_execute(FILL).await.unwrap();
+        let of_groups = questions::RUNS_OF_GROUPS.replace("$1", "ARRAY[sha256('main')]");
+        let successes = lists::SUCCESSES.replace("$1", "(SELECT 'ten_1')");
+        let successes = successes.replace("$2", "ARRAY[sha256('1'), sha256('2')]");
         let questions: BTreeMap<&str, &str> = BTreeMap::from([
+            ("runs_group", of_groups.as_str()),
+            ("jobs_reusable", successes.as_str()),
             ("blobs_unreferenced", artifact_finders::BLOBS_UNREFERENCED.as_str()),
             ("uploads_expiring", artifact_finders::UPLOADS_DUE),
             ("uploads_litter", artifact_finders::LITTER.as_str()),

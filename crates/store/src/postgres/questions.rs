@@ -3,7 +3,9 @@
 
 use std::sync::LazyLock;
 
-use decisions::records::{Attempt, Delivery, Execution, Job, Log, Run, Runner, Tenant, Token, Webhook};
+use decisions::records::{
+    Attempt, Delivery, Execution, Group, Job, Log, Run, Runner, Tenant, Token, Webhook,
+};
 
 use crate::postgres::tables::{Table, selected};
 
@@ -14,6 +16,7 @@ pub static EXECUTIONS_BY_ID: LazyLock<String> = LazyLock::new(|| by::<Execution>
 pub static TENANTS_BY_ID: LazyLock<String> = LazyLock::new(|| by::<Tenant>("id", "text"));
 pub static TENANTS_BY_NAME: LazyLock<String> = LazyLock::new(|| by::<Tenant>("name", "text"));
 pub static RUNS_BY_ID: LazyLock<String> = LazyLock::new(|| by::<Run>("id", "text"));
+pub static GROUPS_BY_ID: LazyLock<String> = LazyLock::new(|| by::<Group>("id", "bytea"));
 pub static DELIVERIES_BY_ID: LazyLock<String> = LazyLock::new(|| by::<Delivery>("id", "text"));
 pub static WEBHOOKS_BY_TENANT: LazyLock<String> = LazyLock::new(|| by::<Webhook>("tenant_id", "text"));
 
@@ -34,6 +37,16 @@ pub static RUNS_BY_TRIGGER: LazyLock<String> = LazyLock::new(|| {
              SELECT {} FROM runs t
              WHERE t.tenant_id = u.tenant_id AND t.trigger_key = u.trigger_key AND t.trigger_key IS NOT NULL
              OFFSET 0) x",
+        selected::<Run>("t"),
+    )
+});
+
+/// Of each group the newest that are not over.
+pub static RUNS_OF_GROUPS: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "SELECT x.* FROM unnest($1::bytea[]) AS u (id) CROSS JOIN LATERAL (
+             SELECT {} FROM runs t WHERE t.group_id = u.id AND t.group_id IS NOT NULL AND t.finished_at IS NULL
+             ORDER BY t.id DESC LIMIT $2) x",
         selected::<Run>("t"),
     )
 });
@@ -60,7 +73,8 @@ pub const SPECS: &str = "SELECT job_id, spec FROM job_specs WHERE job_id = ANY (
 
 /// A row for every run asked for, also if nothing succeeded.
 pub const SUCCEEDED: &str = "
-    SELECT u.id, ARRAY (SELECT name FROM jobs WHERE run_id = u.id AND state = 'SUCCEEDED')
+    SELECT u.id, ARRAY (SELECT name FROM jobs WHERE run_id = u.id AND state = 'SUCCEEDED' ORDER BY id),
+        ARRAY (SELECT id FROM jobs WHERE run_id = u.id AND state = 'SUCCEEDED' ORDER BY id)
     FROM unnest($1::text[]) AS u (id)";
 
 pub const SWEEPS: &str = "

@@ -6,7 +6,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use decisions::draft::Stated;
 use decisions::failures::{ClassSet, FailureClass};
-use decisions::records::{AttemptKey, EffectRow, Progress, QueueId, ReadyKey, Sweep, TokenKind};
+use decisions::records::{
+    AttemptKey, EffectRow, GroupId, Progress, QueueId, ReadyKey, Sweep, TokenKind, Trust,
+};
 use machines::Machine;
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, Type};
@@ -123,6 +125,7 @@ parsed! {
     machines::run::State, Machine::parse;
     machines::job::State, Machine::parse;
     Sweep, Sweep::parse;
+    Trust, Trust::parse;
     FailureClass, FailureClass::parse;
     ClassSet, ClassSet::parse;
     CompleteStatus, parse_complete_status;
@@ -187,6 +190,12 @@ impl Cell for [u8; 32] {
     fn read(cells: &mut Cells<'_>) -> Result<[u8; 32], StoreError> {
         let bytes: &[u8] = cells.raw()?;
         bytes.try_into().map_err(|_| cells.damaged(&format!("{} bytes instead of 32", bytes.len())))
+    }
+}
+
+impl Cell for GroupId {
+    fn read(cells: &mut Cells<'_>) -> Result<GroupId, StoreError> {
+        cells.next().map(GroupId)
     }
 }
 

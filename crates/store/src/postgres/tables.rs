@@ -6,8 +6,9 @@ use std::sync::Arc;
 use decisions::Book;
 use decisions::book::Kept;
 use decisions::records::{
-    self, Attempt, AttemptKey, Blob, Bundle, Collection, Collector, Delivery, Execution, Job, Log,
-    Possession, PossessionKey, Run, Runner, RunnerKey, Tenant, Token, Upload, Usage, Webhook, WebhookKey,
+    self, Attempt, AttemptKey, Blob, Bundle, Collection, Collector, Delivery, Execution, Group, GroupId, Job,
+    Log, Possession, PossessionKey, Run, Runner, RunnerKey, Tenant, Token, Upload, Usage, Webhook,
+    WebhookKey,
 };
 use tokio_postgres::Row;
 use wire::{BlobId, CollectionId, ExecId, JobId, MessageId, RunId, TenantId, TokenId, UploadId, VersionId};
@@ -197,6 +198,7 @@ pub struct Versions {
     bundles: BTreeMap<ExecId, Version>,
     collections: BTreeMap<CollectionId, Version>,
     collector: BTreeMap<(), Version>,
+    groups: BTreeMap<GroupId, Version>,
 }
 
 /// A table whose rows are loaded and may be changed.
@@ -232,6 +234,7 @@ versioned! {
     Bundle, bundles;
     Collection, collections;
     Collector, collector;
+    Group, groups;
 }
 
 impl Versions {

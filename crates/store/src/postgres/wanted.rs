@@ -1,10 +1,10 @@
 //! The asks of a batch by kind, each as the array that its statement takes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::candidates::{ReadyAsk, ready_asks};
 use decisions::Ask;
-use decisions::records::{ReadyKey, RunnerKey, VersionName};
+use decisions::records::{GroupId, ReadyKey, RunnerKey, VersionName};
 use wire::{
     BlobId, CollectionId, Digest, ExecId, JobId, MessageId, RunId, TenantId, TokenId, UploadId, VersionId,
 };
@@ -16,6 +16,9 @@ pub struct Wanted {
     pub runs: BTreeSet<RunId>,
     pub plans: BTreeSet<RunId>,
     pub succeeded: BTreeSet<RunId>,
+    pub groups: BTreeSet<GroupId>,
+    /// The groups that runs are in (none), or would be in by this name.
+    pub groups_of: BTreeMap<RunId, BTreeSet<Option<String>>>,
     pub sweeps: BTreeSet<RunId>,
     pub triggers: BTreeSet<(TenantId, String)>,
     pub jobs: BTreeSet<JobId>,
@@ -59,6 +62,11 @@ impl Wanted {
             Ask::Run(id) => drop(self.runs.insert(*id)),
             Ask::Plan(id) => drop(self.plans.insert(*id)),
             Ask::Succeeded(id) => drop(self.succeeded.insert(*id)),
+            Ask::Group(id) => drop(self.groups.insert(*id)),
+            Ask::GroupOf(id, name) => {
+                self.runs.insert(*id);
+                self.groups_of.entry(*id).or_default().insert(name.clone());
+            }
             Ask::Family(id) => drop(self.jobs.insert(*id)),
             Ask::Execution(id) => drop(self.executions.insert(*id)),
             Ask::Runner(key) => drop(self.runners.insert(key.clone())),

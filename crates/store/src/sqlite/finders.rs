@@ -8,7 +8,7 @@ use decisions::records::{Delivery, Event, Job, Queue, Run, Tenant};
 use rusqlite::{Connection, params};
 use wire::{JobId, MessageId, RunId, Time};
 
-use crate::sqlite::{open, refused, rows};
+use crate::sqlite::{groups, lists, open, refused, rows};
 use crate::{Due, LogBounds, StoreError};
 
 /// Connections that are free; one is made when none is.
@@ -145,6 +145,8 @@ fn file_of_run(connection: &Connection, run: Run) -> rusqlite::Result<RunFile> {
         jobs: rows::all(connection, &jobs, [id.as_str()], rows::read_job)?,
         events: events_of(connection, id.as_str())?,
         reports_open: rows::one(connection, open, [id.as_str()], |row| row.get(0))?.unwrap_or(0),
+        plan: lists::plan(connection, run.id)?,
+        group: groups::group_of(connection, run.id)?,
         run,
     })
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use decisions::records::{Event, Execution, Job, QueueId, Run, Runner, Tenant};
 use rusqlite::{Connection, params};
-use wire::{JobId, RunId, RunnerId, TenantId};
+use wire::{Digest, JobId, RunId, RunnerId, TenantId};
 
 use crate::sqlite::rows;
 
@@ -99,6 +99,23 @@ pub fn jobs_of_run(
 ) -> rusqlite::Result<Vec<Job>> {
     let sql = [rows::JOB, " WHERE run_id = ?1 AND id > ?2 ORDER BY id LIMIT ?3"].concat();
     rows::all(connection, &sql, params![run.text().as_str(), after_text(after), limit as i64], rows::read_job)
+}
+
+pub fn successes(
+    connection: &Connection,
+    tenant: TenantId,
+    keys: &[Digest],
+) -> rusqlite::Result<Vec<(Digest, RunId, JobId)>> {
+    let sql = "SELECT run_id, id FROM jobs WHERE tenant_id = ?1 AND input_key = ?2 AND reusable \
+               ORDER BY id DESC LIMIT 1";
+    let tenant = tenant.text();
+    let mut found = Vec::new();
+    for key in keys {
+        let params = params![tenant.as_str(), key.as_bytes()];
+        let newest = rows::one(connection, sql, params, |row| Ok((rows::id(row, 0)?, rows::id(row, 1)?)))?;
+        found.extend(newest.map(|(run, job)| (*key, run, job)));
+    }
+    Ok(found)
 }
 
 pub fn job_keyed(connection: &Connection, tenant: TenantId, key: &str) -> rusqlite::Result<Option<JobId>> {

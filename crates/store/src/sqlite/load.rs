@@ -39,6 +39,8 @@ impl Loader<'_> {
             Ask::Run(id) => self.run(*id),
             Ask::Plan(id) => self.plan(*id),
             Ask::Succeeded(id) => self.succeeded(*id),
+            Ask::Group(id) => self.group(*id),
+            Ask::GroupOf(run, name) => self.group_of(*run, name.as_deref()),
             Ask::Family(id) => self.family(*id),
             Ask::Execution(id) => self.execution_family(*id),
             Ask::Runner(key) => self.runner(key),
@@ -86,7 +88,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    fn run(&mut self, id: RunId) -> rusqlite::Result<()> {
+    pub fn run(&mut self, id: RunId) -> rusqlite::Result<()> {
         if !self.book.runs.has(&id)
             && let Some(run) = or_read(self.known.recall(&id), || rows::run(self.connection, id))?
         {
@@ -104,9 +106,11 @@ impl Loader<'_> {
     }
 
     fn succeeded(&mut self, id: RunId) -> rusqlite::Result<()> {
-        let sql = "SELECT name FROM jobs WHERE run_id = ?1 AND state = 'SUCCEEDED'";
-        let names: Vec<String> = rows::all(self.connection, sql, [id.text().as_str()], |row| row.get(0))?;
-        self.book.succeeded.insert(id, names.into_iter().collect());
+        let sql = "SELECT name, id FROM jobs WHERE run_id = ?1 AND state = 'SUCCEEDED'";
+        let jobs: Vec<(String, JobId)> = rows::all(self.connection, sql, [id.text().as_str()], |row| {
+            Ok((row.get(0)?, rows::id(row, 1)?))
+        })?;
+        self.book.succeeded.insert(id, jobs.into_iter().collect());
         Ok(())
     }
 

@@ -133,7 +133,7 @@ impl Desk {
 /// Lists that are read from the tables as they stand; everything else is known by its key.
 fn must_see_the_disk(ask: &Ask) -> bool {
     match ask {
-        Ask::Sweep(_) | Ask::Release(_) | Ask::Succeeded(_) => true,
+        Ask::Sweep(_) | Ask::Release(_) | Ask::Succeeded(_) | Ask::Group(_) | Ask::GroupOf(..) => true,
         // By key as well, but with lists behind them, and rare enough to wait.
         Ask::VersionName(_)
         | Ask::Version(_)

@@ -8,6 +8,7 @@ mod blobs;
 mod bundles;
 mod collections;
 mod finders;
+mod groups;
 mod keys;
 mod known;
 mod lists;
@@ -212,6 +213,15 @@ impl Store for Sqlite {
         limit: usize,
     ) -> Result<Vec<Job>, StoreError> {
         self.readers.read(move |connection| lists::jobs_of_run(connection, run, after, limit)).await
+    }
+
+    async fn successes(
+        &self,
+        tenant: TenantId,
+        keys: &[Digest],
+    ) -> Result<Vec<(Digest, RunId, JobId)>, StoreError> {
+        let keys = keys.to_vec();
+        self.readers.read(move |connection| lists::successes(connection, tenant, &keys)).await
     }
 
     async fn job_keyed(&self, tenant: TenantId, key: &str) -> Result<Option<JobId>, StoreError> {

@@ -7,7 +7,7 @@ use decisions::draft::Stated;
 use decisions::failures::{ClassSet, FailureClass};
 use decisions::records::{
     Attempt, AttemptKey, Delivery, EffectRow, Event, Execution, Job, Outcome, Queue, QueueId, ReadyKey, Run,
-    Runner, RunnerKey, Sweep, Tenant, Webhook, WebhookKey,
+    Runner, RunnerKey, Sweep, Tenant, Trust, Webhook, WebhookKey,
 };
 use machines::Machine;
 use rusqlite::types::Type;
@@ -21,10 +21,10 @@ pub const TENANT: &str = "SELECT id, name, state, created_at, updated_at, status
      desired_config, revision FROM tenants";
 pub const RUN: &str = "SELECT id, tenant_id, state, outcome, status_message, attempt, rerun_of, trigger_key, repository, \
      git_ref, commit_id, base, fail_fast, jobs_total, jobs_open, required_failed, reports_open, sweep, swept_to, due_at, \
-     created_at, updated_at, finished_at FROM runs";
+     created_at, updated_at, finished_at, trust, group_name, supersede FROM runs";
 pub const JOB: &str = "SELECT id, tenant_id, run_id, name, job_key, state, required, effect_once, priority, queue_id, \
      attempts, attempts_max, retry_on, timeout_micros, tokens, needs_open, has_dependents, counted_failed, releasing, \
-     released_to, spec_digest, created_at, updated_at FROM jobs";
+     released_to, spec_digest, created_at, updated_at, input_key, reusable FROM jobs";
 pub const ATTEMPT: &str = "SELECT job_id, attempt, state, queue_id, priority, since, lost_leases, exec_id, \
      failure_class, explanation, created_at, updated_at, finished_at FROM attempts";
 pub const EXECUTION: &str = "SELECT id, job_id, attempt, run_id, token, runner_id, lease_hash, lease_state, status, \
@@ -119,6 +119,9 @@ pub fn read_run(row: &Row<'_>) -> rusqlite::Result<Run> {
         created_at: time(row, 20)?,
         updated_at: time(row, 21)?,
         finished_at: maybe_time(row, 22)?,
+        trust: text(row, 23, Trust::parse)?,
+        group: row.get(24)?,
+        supersede: row.get(25)?,
     })
 }
 
@@ -147,6 +150,8 @@ pub fn read_job(row: &Row<'_>) -> rusqlite::Result<Job> {
         spec_digest: row.get(20)?,
         created_at: time(row, 21)?,
         updated_at: time(row, 22)?,
+        input_key: row.get::<_, Option<[u8; 32]>>(23)?.map(Digest::from_bytes),
+        reusable: row.get(24)?,
     })
 }
 

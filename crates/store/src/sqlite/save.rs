@@ -9,13 +9,14 @@ use wire::Time;
 
 use crate::log_groups::Group;
 use crate::sqlite::rows::{complete_status, scope};
-use crate::sqlite::{blobs, bundles, collections, logs, tokens, uploads, versions};
+use crate::sqlite::{blobs, bundles, collections, groups, logs, tokens, uploads, versions};
 
 pub fn save(connection: &Connection, book: &Book, events: &[Group]) -> rusqlite::Result<()> {
     book.tenants.writes().try_for_each(|(before, tenant)| write_tenant(connection, before, tenant))?;
     book.webhooks.writes().try_for_each(|(_, webhook)| write_webhook(connection, webhook))?;
     book.queues.writes().try_for_each(|(_, queue)| write_queue(connection, queue))?;
     book.runners.writes().try_for_each(|(_, runner)| write_runner(connection, runner))?;
+    groups::write(connection, &book.groups)?;
     book.runs.writes().try_for_each(|(before, run)| write_run(connection, before, run))?;
     write_jobs(connection, &book.jobs)?;
     write_attempts(connection, &book.attempts)?;
@@ -110,7 +111,7 @@ fn write_run(connection: &Connection, before: Option<&Run>, it: &Run) -> rusqlit
     }
     let sql = "UPDATE runs SET state = ?2, outcome = ?3, status_message = ?4, jobs_total = ?5, jobs_open = ?6, \
                required_failed = ?7, reports_open = ?8, sweep = ?9, swept_to = ?10, due_at = ?11, updated_at = ?12, \
-               finished_at = ?13 WHERE id = ?1";
+               finished_at = ?13, group_name = ?14, group_id = ?15, supersede = ?16 WHERE id = ?1";
     connection.prepare_cached(sql)?.execute(params![
         it.id.text().as_str(),
         it.state.get().as_str(),
@@ -125,6 +126,9 @@ fn write_run(connection: &Connection, before: Option<&Run>, it: &Run) -> rusqlit
         it.due_at.map(micros),
         micros(it.updated_at),
         it.finished_at.map(micros),
+        it.group,
+        it.group_id().map(|id| id.0),
+        it.supersede,
     ])?;
     Ok(())
 }
@@ -133,7 +137,8 @@ fn write_run(connection: &Connection, before: Option<&Run>, it: &Run) -> rusqlit
 fn insert_run(connection: &Connection, it: &Run) -> rusqlite::Result<()> {
     let sql = "INSERT INTO runs (id, tenant_id, attempt, rerun_of, trigger_key, repository, git_ref, commit_id, base, \
                fail_fast, created_at, state, status_message, jobs_total, jobs_open, required_failed, reports_open, \
-               updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 'CREATED', '', 0, 0, 0, 0, ?11)";
+               updated_at, trust, supersede) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 'CREATED', '', 0, 0, \
+               0, 0, ?11, ?12, 0)";
     connection.prepare_cached(sql)?.execute(params![
         it.id.text().as_str(),
         it.tenant.text().as_str(),
@@ -146,6 +151,7 @@ fn insert_run(connection: &Connection, it: &Run) -> rusqlite::Result<()> {
         it.base,
         it.fail_fast,
         micros(it.created_at),
+        it.trust.as_str(),
     ])?;
     Ok(())
 }
@@ -167,7 +173,7 @@ const PROGRESS_JOB: &str = "UPDATE jobs SET state = ?2, tokens = ?3, updated_at 
 
 fn is_step(before: &Job, it: &Job) -> bool {
     (before.attempts, before.attempts_max, before.needs_open) == (it.attempts, it.attempts_max, it.needs_open)
-        && before.counted_failed == it.counted_failed
+        && (before.counted_failed, before.reusable) == (it.counted_failed, it.reusable)
         && (before.releasing, before.released_to) == (it.releasing, it.released_to)
 }
 
@@ -177,7 +183,7 @@ fn progress_job(progress: &mut Statement<'_>, it: &Job) -> rusqlite::Result<()> 
 }
 
 const UPDATE_JOB: &str = "UPDATE jobs SET state = ?2, attempts = ?3, attempts_max = ?4, tokens = ?5, needs_open = ?6, \
-     counted_failed = ?7, releasing = ?8, released_to = ?9, updated_at = ?10 WHERE id = ?1";
+     counted_failed = ?7, releasing = ?8, released_to = ?9, updated_at = ?10, reusable = ?11 WHERE id = ?1";
 
 fn update_job(update: &mut Statement<'_>, it: &Job) -> rusqlite::Result<()> {
     update.execute(params![
@@ -191,14 +197,16 @@ fn update_job(update: &mut Statement<'_>, it: &Job) -> rusqlite::Result<()> {
         it.releasing,
         it.released_to.map(|id| id.to_string()),
         micros(it.updated_at),
+        it.reusable,
     ])?;
     Ok(())
 }
 
 const INSERT_JOB: &str = "INSERT INTO jobs (id, tenant_id, run_id, name, job_key, state, required, effect_once, priority, \
                queue_id, attempts, attempts_max, retry_on, timeout_micros, tokens, needs_open, has_dependents, \
-               counted_failed, releasing, released_to, spec_digest, created_at, updated_at) VALUES \
-               (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)";
+               counted_failed, releasing, released_to, spec_digest, created_at, updated_at, input_key, reusable) VALUES \
+               (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, \
+               ?24, ?25)";
 
 fn insert_job(insert: &mut Statement<'_>, it: &Job) -> rusqlite::Result<()> {
     let run = it.run.map(|run| run.text());
@@ -226,6 +234,8 @@ fn insert_job(insert: &mut Statement<'_>, it: &Job) -> rusqlite::Result<()> {
         it.spec_digest,
         micros(it.created_at),
         micros(it.updated_at),
+        it.input_key.as_ref().map(|key| key.as_bytes()),
+        it.reusable,
     ])?;
     Ok(())
 }

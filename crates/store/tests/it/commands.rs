@@ -4,7 +4,7 @@ use decisions::deliveries::{ClaimDelivery, DeliveryDelivered, DeliveryFailed};
 use decisions::jobs::SubmitJob;
 use decisions::leases::{Ack, Commit, Complete, Heartbeat, Lease, Wanted};
 use decisions::logs::AppendLog;
-use decisions::records::{PlanJob, Queue, QueueId, RunnerKey, TokenKind};
+use decisions::records::{Plan, PlanJob, Queue, QueueId, RunnerKey, TokenKind, Trust};
 use decisions::runs::{CancelRun, CreateRun, RunOrigin};
 use decisions::tenants::{EnsureTenant, PutWebhook};
 use decisions::tokens::CreateToken;
@@ -149,20 +149,21 @@ pub fn plan_job(name: &str, needs: &[&str]) -> PlanJob {
 }
 
 /// A run with these jobs, planned already.
-pub fn run(number: u128, plan: Vec<PlanJob>) -> CreateRun {
+pub fn run(number: u128, plan: impl Into<Plan>) -> CreateRun {
     CreateRun {
         id: run_id(number),
         tenant: tenant(),
         trigger_key: None,
         origin: RunOrigin::default(),
+        trust: Trust::default(),
         fail_fast: false,
-        plan: Some(plan),
+        plan: Some(plan.into()),
     }
 }
 
 /// A run of `width` jobs that need nothing.
 pub fn wide_run(number: u128, width: usize) -> CreateRun {
-    run(number, (0..width).map(|index| plan_job(&format!("job-{index}"), &[])).collect())
+    run(number, (0..width).map(|index| plan_job(&format!("job-{index}"), &[])).collect::<Vec<_>>())
 }
 
 /// A run of one job and `width` others that need it.

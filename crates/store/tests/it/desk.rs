@@ -1,6 +1,6 @@
 //! Where commands are performed on a store: load what they ask for, decide, save. A server without its shell.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use decisions::records::{
 use decisions::{Answer, Ask, Book, Changes, Command, Granted, Policy, Refusal, decide};
 use machines::Machine;
 use store::{Loaded, Store, StoreError};
-use wire::{JobId, MessageId, RunId, TenantId, Time};
+use wire::{Digest, JobId, MessageId, RunId, TenantId, Time};
 
 use crate::commands;
 
@@ -203,6 +203,8 @@ pub struct Contents {
     /// Those that the log knows.
     pub uploads: Vec<Upload>,
     pub collector: Collector,
+    /// For every key that a job has.
+    pub successes: Vec<(Digest, RunId, JobId)>,
 }
 
 pub async fn contents<S: Store>(store: &S) -> Contents {
@@ -230,7 +232,14 @@ pub async fn contents<S: Store>(store: &S) -> Contents {
     for id in begun.map(|event| event.entity.parse().unwrap()) {
         uploads.push(store.upload(id).await.unwrap().expect("an upload that the log knows is there"));
     }
+    let keys: BTreeSet<(TenantId, Digest)> =
+        jobs.iter().filter_map(|file| Some((file.job.tenant, file.job.input_key?))).collect();
+    let mut successes = Vec::new();
+    for (tenant, key) in keys {
+        successes.extend(store.successes(tenant, &[key]).await.unwrap());
+    }
     Contents {
+        successes,
         tokens,
         runners,
         logs,

@@ -9,11 +9,11 @@ use decisions::draft::Stated;
 use decisions::failures::{ClassSet, FailureClass};
 use decisions::records::{
     Attempt, AttemptKey, Delivery, EffectRow, Execution, Job, Log, Outcome, Queue, QueueId, Run, Runner,
-    RunnerKey, Sweep, Tenant, Token, TokenKind, Webhook, WebhookKey,
+    RunnerKey, Sweep, Tenant, Token, TokenKind, Trust, Webhook, WebhookKey,
 };
 use machines::{attempt, delivery, execution, job, lease, run, tenant};
 use wire::runner::CompleteStatus;
-use wire::{MessageId, RunId, TenantId, Time, TokenSecret};
+use wire::{Digest, MessageId, RunId, TenantId, Time, TokenSecret};
 
 use crate::commands::{exec_id, job_id, lease_id, run_id, runner, token_id};
 
@@ -77,6 +77,9 @@ pub fn full_run(number: u128, tenant: TenantId) -> Run {
         commit: Some("c0ffee".into()),
         base: Some(String::new()),
         fail_fast: true,
+        trust: Trust::Untrusted,
+        group: Some(HARD.into()),
+        supersede: true,
         jobs_total: 10_000,
         jobs_open: 9_999,
         required_failed: 7,
@@ -105,6 +108,9 @@ pub fn bare_run(number: u128, tenant: TenantId) -> Run {
         commit: None,
         base: None,
         fail_fast: false,
+        trust: Trust::Trusted,
+        group: None,
+        supersede: false,
         jobs_total: 0,
         jobs_open: 0,
         required_failed: 0,
@@ -141,6 +147,8 @@ pub fn full_job(number: u128, tenant: TenantId, run: RunId, queue: QueueId) -> J
         releasing: true,
         released_to: Some(job_id(1)),
         spec_digest: std::array::from_fn(|index| 255 - index as u8),
+        input_key: Some(Digest::from_bytes(std::array::from_fn(|index| 200 + index as u8))),
+        reusable: false,
         created_at: at(-1),
         updated_at: at(1),
     }
@@ -169,6 +177,8 @@ pub fn bare_job(number: u128, tenant: TenantId, queue: QueueId) -> Job {
         releasing: false,
         released_to: None,
         spec_digest: [0; 32],
+        input_key: None,
+        reusable: false,
         created_at: at(0),
         updated_at: at(0),
     }

@@ -29,8 +29,8 @@ pub use logs::{LogEnd, LogExecution, LogGap, LogOffset, LogText};
 pub use problem::Problem;
 pub use runners::{Held, RunnerView};
 pub use runs::{
-    CancelRun, Decision, EffectClass, JobSummary, Plan, PlanView, PlannedJob, PlannedJobView, Reason,
-    RerunRun, RunSummary, RunView, TriggerRun,
+    CancelRun, Decision, EffectClass, JobSummary, Plan, PlanSource, PlanView, PlannedJob, PlannedJobView,
+    Reason, RerunRun, RunSummary, RunView, TriggerRun, Trust,
 };
 pub use tenants::{CreateTenant, TenantView, WorkflowView};
 pub use tokens::{CreateToken, MintedToken, TokenKind, TokenView};

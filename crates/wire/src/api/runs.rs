@@ -30,12 +30,25 @@ pub struct TriggerRun {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 2048)]
     pub base: Option<String>,
+    /// Whose code it is; `trusted` unless said otherwise. A trusted run uses nothing that an untrusted one left behind.
+    #[serde(default)]
+    pub trust: Trust,
     /// The first required failure stops the rest.
     #[serde(default)]
     pub fail_fast: bool,
     /// With a plan the planner is skipped.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "maybe_object")]
     pub plan: Option<Plan>,
+}
+
+/// Whose code a run executes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Trust {
+    #[default]
+    Trusted,
+    /// A stranger's, such as a pull request from a fork.
+    Untrusted,
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
@@ -137,7 +150,11 @@ pub struct RunSummary {
     pub r#ref: Option<String>,
     pub commit: Option<String>,
     pub base: Option<String>,
+    pub trust: Trust,
+    /// Its concurrency group, from its plan.
+    pub group: Option<String>,
     pub fail_fast: bool,
+    /// Jobs that run; the plan lists the others too.
     pub jobs_total: u32,
     /// Jobs that are not over.
     pub jobs_open: u32,
@@ -153,11 +170,16 @@ pub struct RunView {
     pub run: RunSummary,
     /// Null until the run has one.
     pub plan: Option<PlanView>,
+    /// Those that run.
     pub jobs: Vec<JobSummary>,
 }
 
+/// Every job that was thought of, also those that do not run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlanView {
+    /// The commit that the difference was taken against, if one was.
+    pub base: Option<String>,
+    pub source: PlanSource,
     pub jobs: Vec<PlannedJobView>,
 }
 
@@ -168,6 +190,18 @@ pub struct PlannedJobView {
     pub reasons: Vec<Reason>,
     pub needs: Vec<String>,
     pub required: bool,
+}
+
+/// Where a plan's jobs come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PlanSource {
+    /// The plan came with the trigger.
+    Given,
+    /// The repository's pipeline file.
+    File,
+    /// Nobody wrote a file; the projects were found.
+    Discovered,
 }
 
 /// What the planner decided about a job.

@@ -7,6 +7,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use decisions::Answer;
+use decisions::records::Trust;
 use decisions::runs::{CancelRun, CreateRun, RerunRun, RunOrigin};
 use store::Store;
 use wire::api::{self, CancelTaken, Page, Problem as ProblemBody, RunSummary, RunView, TriggerRun};
@@ -70,8 +71,12 @@ async fn trigger<S: Store>(
     };
     let plan = asked.plan.map(|plan| plan::converted(plan, &origin)).transpose()?;
     let id = Mint.run(api.engine.clock().now());
-    let command =
-        CreateRun { id, tenant, trigger_key: asked.trigger_key, origin, fail_fast: asked.fail_fast, plan };
+    let trust = match asked.trust {
+        api::Trust::Trusted => Trust::Trusted,
+        api::Trust::Untrusted => Trust::Untrusted,
+    };
+    let (trigger_key, fail_fast) = (asked.trigger_key, asked.fail_fast);
+    let command = CreateRun { id, tenant, trigger_key, origin, trust, fail_fast, plan };
     created(&api, tenant, api.engine.perform(command).await?).await
 }
 

@@ -1,18 +1,19 @@
 //! A plan as callers write it, turned into the plan that decisions take.
 
 use decisions::failures::{ClassSet, FailureClass};
-use decisions::records::PlanJob;
+use decisions::records::{self, PlanJob};
 use decisions::runs::RunOrigin;
 use serde_json::value::RawValue;
-use wire::api::{EffectClass, Plan, PlannedJob};
+use wire::api::{EffectClass, Plan, PlannedJob, Reason};
 use wire::runner::{Checkout, JobSpec};
 
 use crate::api::bounds::check_words;
 use crate::api::problem::Problem;
 
-pub fn converted(plan: Plan, origin: &RunOrigin) -> Result<Vec<PlanJob>, Problem> {
+pub fn converted(plan: Plan, origin: &RunOrigin) -> Result<records::Plan, Problem> {
     let checkout = checkout(origin);
-    plan.jobs.into_iter().map(|job| plan_job(job, checkout.clone())).collect()
+    let jobs = plan.jobs.into_iter().map(|job| plan_job(job, checkout.clone()));
+    Ok(jobs.collect::<Result<Vec<PlanJob>, _>>()?.into())
 }
 
 /// With a repository and something to take from it, jobs begin with its files.
@@ -40,6 +41,7 @@ fn plan_job(job: PlannedJob, checkout: Option<Checkout>) -> Result<PlanJob, Prob
     let spec = serde_json::to_string(&spec).expect("a specification is plain data");
     let spec = RawValue::from_string(spec).expect("what was written as JSON is JSON");
     Ok(PlanJob {
+        reasons: vec![given()],
         needs: job.needs,
         required: job.required,
         effect_once: job.effect == Some(EffectClass::Once),
@@ -50,6 +52,11 @@ fn plan_job(job: PlannedJob, checkout: Option<Checkout>) -> Result<PlanJob, Prob
         timeout_seconds: job.timeout_seconds.map(|seconds| seconds.as_f64()),
         ..PlanJob::plain(job.name, spec)
     })
+}
+
+fn given() -> Reason {
+    let detail = "the plan came with the trigger".into();
+    Reason { rule: "given".into(), detail, ..Reason::default() }
 }
 
 fn classes(names: &[String]) -> Result<ClassSet, Problem> {

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use decisions::records::{Job, PlanJob, Run};
+use decisions::records::{Job, Plan, PlanJob, Run, Source, Trust};
 use machines::Machine;
 use store::{Store, StoreError};
-use wire::api::{Decision, JobSummary, PlanView, PlannedJobView, Reason, RunSummary, RunView};
+use wire::api::{self, JobSummary, PlanSource, PlanView, PlannedJobView, RunSummary, RunView};
 
 /// Jobs are read in pages of this size.
 const PAGE: usize = 1_000;
@@ -23,6 +23,11 @@ pub fn summary(run: Run) -> RunSummary {
         r#ref: run.git_ref,
         commit: run.commit,
         base: run.base,
+        trust: match run.trust {
+            Trust::Trusted => api::Trust::Trusted,
+            Trust::Untrusted => api::Trust::Untrusted,
+        },
+        group: run.group,
         fail_fast: run.fail_fast,
         jobs_total: run.jobs_total,
         jobs_open: run.jobs_open,
@@ -32,20 +37,18 @@ pub fn summary(run: Run) -> RunSummary {
     }
 }
 
-/// With its plan and all of its jobs, in the plan's order.
+/// With its plan and the jobs that run, in the plan's order.
 pub async fn whole<S: Store>(store: &S, run: Run) -> Result<RunView, StoreError> {
     let plan = store.plan(run.id).await?;
-    let plan: Option<Vec<PlanJob>> =
-        plan.map(|plan| serde_json::from_str(&plan).expect("plans are written by us"));
-    let planned = plan.as_deref().unwrap_or_default();
+    let plan: Option<Plan> = plan.map(|plan| serde_json::from_str(&plan).expect("plans are written by us"));
+    let planned = plan.as_ref().map_or(&[][..], |plan| &plan.jobs);
     let places: HashMap<&str, usize> =
         planned.iter().enumerate().map(|(place, job)| (job.name.as_str(), place)).collect();
     let mut jobs = jobs_of(store, &run).await?;
     jobs.sort_by_key(|job| places.get(job.name.as_str()).copied());
-    let needs_of = |job: &Job| places.get(job.name.as_str()).map(|place| planned[*place].needs.clone());
     let jobs = jobs.into_iter().map(|job| {
-        let needs = needs_of(&job).unwrap_or_default();
-        job_summary(job, needs)
+        let planned = places.get(job.name.as_str()).map(|place| &planned[*place]);
+        job_summary(job, planned)
     });
     let jobs = jobs.collect();
     Ok(RunView { run: summary(run), plan: plan.map(plan_view), jobs })
@@ -64,34 +67,30 @@ async fn jobs_of<S: Store>(store: &S, run: &Run) -> Result<Vec<Job>, StoreError>
     Ok(jobs)
 }
 
-fn plan_view(plan: Vec<PlanJob>) -> PlanView {
-    let jobs = plan.into_iter().map(|job| PlannedJobView {
+fn plan_view(plan: Plan) -> PlanView {
+    let jobs = plan.jobs.into_iter().map(|job| PlannedJobView {
         name: job.name,
-        decision: Decision::Run,
-        reasons: reasons(),
+        decision: job.decision,
+        reasons: job.reasons,
         needs: job.needs,
         required: job.required,
     });
-    PlanView { jobs: jobs.collect() }
+    let source = match plan.source {
+        Source::Given => PlanSource::Given,
+        Source::File => PlanSource::File,
+        Source::Discovered => PlanSource::Discovered,
+    };
+    PlanView { base: plan.base, source, jobs: jobs.collect() }
 }
 
-/// Until there is a planner, a plan is what its caller gave.
-fn reasons() -> Vec<Reason> {
-    vec![Reason {
-        rule: "given".into(),
-        detail: "the plan came with the trigger".into(),
-        ..Reason::default()
-    }]
-}
-
-fn job_summary(job: Job, needs: Vec<String>) -> JobSummary {
+fn job_summary(job: Job, planned: Option<&PlanJob>) -> JobSummary {
     JobSummary {
         id: job.id,
         name: job.name,
         state: job.state.as_str().into(),
         required: job.required,
-        needs,
-        reasons: reasons(),
+        needs: planned.map(|planned| planned.needs.clone()).unwrap_or_default(),
+        reasons: planned.map(|planned| planned.reasons.clone()).unwrap_or_default(),
         attempts: job.attempts,
         max_attempts: job.attempts_max,
         created_at: job.created_at,

@@ -1,7 +1,10 @@
 //! Runs: triggered with and without a plan, listed, cancelled, run again.
 
+use decisions::records::Trust;
+use decisions::runs::{CreateRun, RunOrigin};
 use serde_json::{Value, json};
 use store::Store;
+use wire::RunId;
 
 use crate::api::site::{PATIENCE, Site, on_each_store};
 
@@ -13,6 +16,8 @@ on_each_store!(
     runs_are_listed_the_newest_first,
     a_run_is_cancelled_and_run_again,
     a_plan_that_is_not_sound_is_refused,
+    a_plan_shows_what_does_not_run_and_why,
+    a_run_is_trusted_unless_its_trigger_says_otherwise,
 );
 
 fn two_jobs() -> Value {
@@ -180,4 +185,55 @@ async fn a_plan_that_is_not_sound_is_refused<S: Store>(site: Site<S>) {
     }
     let page = site.get(&acme.tenant, &path).await.expect(200);
     assert_eq!(page["items"], json!([]), "nothing was made");
+}
+
+async fn a_plan_shows_what_does_not_run_and_why<S: Store>(site: Site<S>) {
+    let acme = site.tenant("acme").await;
+    let tenant = site.get(&acme.tenant, &acme.path).await.expect(200);
+    let plan = json!({"base": "c0ffee", "source": "file", "concurrency": {"group": "main", "cancel": true}, "jobs": [
+        {"name": "docs", "decision": "skip", "spec": {},
+            "reasons": [{"rule": "unchanged", "detail": "nothing changed", "base": "c0ffee"}]},
+        {"name": "test", "needs": ["docs"], "spec": {},
+            "reasons": [{"rule": "changed", "detail": "a file changed", "files": ["a.rs"]}]},
+    ]});
+    let id = RunId::from_u128(7);
+    let create = CreateRun {
+        id,
+        tenant: tenant["id"].as_str().expect("an id").parse().expect("a tenant's id"),
+        trigger_key: None,
+        origin: RunOrigin::default(),
+        trust: Trust::Untrusted,
+        fail_fast: false,
+        plan: Some(serde_json::from_value(plan.clone()).expect("a plan")),
+    };
+    site.server.engine().perform(create).await.expect("it is made");
+    let shown = site.get(&acme.tenant, &format!("{}/runs/{id}", acme.path)).await.expect(200);
+    assert_eq!(
+        (&shown["trust"], &shown["group"], &shown["jobs_total"]),
+        (&json!("untrusted"), &json!("main"), &json!(1))
+    );
+    assert_eq!((&shown["plan"]["base"], &shown["plan"]["source"]), (&json!("c0ffee"), &json!("file")));
+    let planned = shown["plan"]["jobs"].as_array().expect("jobs");
+    let brief: Vec<Value> = planned.iter().map(|job| json!([job["name"], job["decision"]])).collect();
+    assert_eq!(brief, [json!(["docs", "skip"]), json!(["test", "run"])]);
+    assert_eq!(planned[0]["reasons"], plan["jobs"][0]["reasons"]);
+    assert_eq!(shown["jobs"].as_array().map(Vec::len), Some(1));
+    assert_eq!(shown["jobs"][0]["needs"], json!(["docs"]));
+    assert_eq!(shown["jobs"][0]["reasons"], plan["jobs"][1]["reasons"]);
+}
+
+async fn a_run_is_trusted_unless_its_trigger_says_otherwise<S: Store>(site: Site<S>) {
+    let acme = site.tenant("acme").await;
+    let path = format!("{}/runs", acme.path);
+    let mut trigger = two_jobs();
+    let made = site.post(&acme.tenant, &path, trigger.clone()).await.expect(201);
+    assert_eq!((&made["trust"], &made["group"]), (&json!("trusted"), &json!(null)));
+    assert_eq!(made["plan"]["source"], "given");
+    assert_eq!(made["plan"]["jobs"][0]["reasons"][0]["rule"], "given");
+    trigger["trust"] = json!("untrusted");
+    let made = site.post(&acme.tenant, &path, trigger.clone()).await.expect(201);
+    assert_eq!(made["trust"], "untrusted");
+    trigger["trust"] = json!("perhaps");
+    let problem = site.post(&acme.tenant, &path, trigger).await;
+    assert_eq!(problem.refused(422, "invalid_input")["field"], "trust");
 }

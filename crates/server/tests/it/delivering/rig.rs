@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use decisions::jobs::{CancelJob, SubmitJob};
-use decisions::records::{Delivery, PlanJob};
+use decisions::records::{Delivery, PlanJob, Trust};
 use decisions::runs::{CancelRun, CreateRun, RunOrigin};
 use decisions::tenants::{EnsureTenant, PutWebhook};
 use decisions::{Answer, Command, Policy};
@@ -89,8 +89,9 @@ impl<S: Store> Rig<S> {
             tenant: self.tenant,
             trigger_key: None,
             origin: RunOrigin::default(),
+            trust: Trust::default(),
             fail_fast: false,
-            plan: Some(plan),
+            plan: Some(plan.into()),
         })
         .await;
         if jobs > 0 {

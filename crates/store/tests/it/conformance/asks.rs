@@ -1,7 +1,7 @@
 //! Load: each ask is answered with what it names, whole, and with nothing when there is nothing.
 
 use decisions::book::{Kept, Shelf};
-use decisions::records::{AttemptKey, PlanJob};
+use decisions::records::{AttemptKey, GroupId, Plan};
 use decisions::{Ask, Book};
 use store::Store;
 use wire::{MessageId, TenantId};
@@ -65,6 +65,8 @@ async fn what_does_not_exist_is_not_in_the_book<S: Store>(desk: Desk<S>) {
         Ask::Run(run_id(7)),
         Ask::Plan(run_id(7)),
         Ask::Succeeded(run_id(7)),
+        Ask::Group(GroupId::of(tenant(), None, "nothing")),
+        Ask::GroupOf(run_id(7), Some("nothing".into())),
         Ask::Family(job_id(7)),
         Ask::Execution(exec_id(7)),
         Ask::Runner(shared("nobody")),
@@ -118,11 +120,11 @@ async fn a_run_comes_with_its_tenants_webhooks<S: Store>(desk: Desk<S>) {
 
 async fn a_plan_is_read_as_it_was_written<S: Store>(desk: Desk<S>) {
     let desk = desk.open().await;
-    let plan = vec![plan_job("größe", &[]), plan_job("two", &["größe"])];
+    let plan = Plan::from(vec![plan_job("größe", &[]), plan_job("two", &["größe"])]);
     desk.must(run(1, plan.clone())).await;
     let book = desk.book(&[Ask::Plan(run_id(1))]).await;
     assert_eq!(&*book.plans[&run_id(1)], serde_json::to_string(&plan).unwrap());
-    let read: Vec<PlanJob> = serde_json::from_str(&book.plans[&run_id(1)]).unwrap();
+    let read = serde_json::from_str::<Plan>(&book.plans[&run_id(1)]).unwrap().jobs;
     assert_eq!(read[1].needs, ["größe"]);
 }
 
@@ -137,7 +139,8 @@ async fn only_jobs_that_succeeded_are_named<S: Store>(desk: Desk<S>) {
     }
     let done = desk.job(desk.store.execution_job(exec_id(1)).await.unwrap().unwrap()).await;
     let book = desk.book(&[Ask::Succeeded(run_id(1))]).await;
-    assert_eq!(book.succeeded[&run_id(1)].iter().collect::<Vec<_>>(), [&done.job.name]);
+    let succeeded: Vec<_> = book.succeeded[&run_id(1)].iter().collect();
+    assert_eq!(succeeded, [(&done.job.name, &done.job.id)]);
 }
 
 async fn a_family_is_a_job_with_its_latest_attempt_and_that_ones_execution<S: Store>(desk: Desk<S>) {

@@ -160,14 +160,14 @@ async fn a_plan_is_read_as_it_was_stored<S: Store>(desk: Desk<S>) {
     let desk = desk.open().await;
     desk.must(run(1, vec![plan_job("größe", &[])])).await;
     let plan = desk.store.plan(run_id(1)).await.unwrap().unwrap();
-    let jobs: Vec<decisions::records::PlanJob> = serde_json::from_str(&plan).unwrap();
+    let jobs = serde_json::from_str::<decisions::records::Plan>(&plan).unwrap().jobs;
     assert_eq!((jobs.len(), jobs[0].name.as_str()), (1, "größe"));
     assert_eq!(desk.store.plan(run_id(2)).await, Ok(None));
 }
 
 async fn jobs_of_a_run_are_paged_in_the_order_of_their_ids<S: Store>(desk: Desk<S>) {
     let desk = desk.open().await;
-    desk.must_all([1, 2].map(|number| run(number, ["a", "b", "c"].map(|name| plan_job(name, &[])).into())))
+    desk.must_all([1, 2].map(|number| run(number, ["a", "b", "c"].map(|name| plan_job(name, &[])).to_vec())))
         .await;
     let whole = desk.store.jobs_of_run(run_id(1), None, ALL).await.unwrap();
     assert_eq!(whole.len(), 3);

@@ -212,6 +212,7 @@ impl Full {
                 commit: run.commit.clone(),
                 base: run.base.clone(),
                 fail_fast: run.fail_fast,
+                trust: run.trust,
                 created_at: run.created_at,
                 ..full
             },

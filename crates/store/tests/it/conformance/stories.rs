@@ -36,7 +36,7 @@ fn run_named(number: u128, fail_fast: bool, jobs: &[(&str, bool)]) -> decisions:
         job.required = *required;
         job
     });
-    decisions::runs::CreateRun { fail_fast, ..run(number, plan.collect()) }
+    decisions::runs::CreateRun { fail_fast, ..run(number, plan.collect::<Vec<_>>()) }
 }
 
 async fn job_named<S: Store>(desk: &Desk<S>, name: &str) -> JobId {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use decisions::records::{PlanJob, Queue};
+use decisions::records::{PlanJob, Queue, Trust};
 use decisions::runs::{CreateRun, RunOrigin};
 use decisions::tenants::EnsureTenant;
 use decisions::{Answer, Command, Policy, Refusal, decide, jobs, leases};
@@ -143,8 +143,9 @@ pub fn run_of(width: usize) -> CreateRun {
         tenant: tenant(),
         trigger_key: None,
         origin: RunOrigin::default(),
+        trust: Trust::default(),
         fail_fast: false,
-        plan: Some(plan),
+        plan: Some(plan.into()),
     }
 }
 

@@ -46,8 +46,8 @@ pub enum TenantOp {
 
 #[derive(Debug, Clone)]
 pub enum RunOp {
-    Create { by_stranger: bool, key: Option<u8>, fail_fast: bool, plan: Option<Vec<Planned>> },
-    PlanAccepted { run: Nth, plan: Vec<Planned> },
+    Create { by_stranger: bool, key: Option<u8>, fail_fast: bool, plan: Option<PlanOp> },
+    PlanAccepted { run: Nth, plan: PlanOp },
     PlanFailed { run: Nth, message: u8 },
     Cancel { run: Nth, by_stranger: bool },
     Rerun { of: Nth, failed_only: bool },
@@ -102,6 +102,9 @@ pub enum LeaseOp {
     Due {
         lease: Nth,
     },
+    Gone {
+        lease: Nth,
+    },
 }
 
 #[derive(Debug, Clone)]
@@ -132,6 +135,16 @@ pub struct Planned {
     pub attempts_max: Option<u32>,
     pub retry_timeouts: bool,
     pub timeout_seconds: Option<f64>,
+    /// Mostly it runs; 1 and 2 are skipped or reused, 3 is reused without saying of whom.
+    pub decision: u8,
+    pub input_key: Option<u8>,
+}
+
+#[derive(Debug, Clone)]
+pub struct PlanOp {
+    pub jobs: Vec<Planned>,
+    pub group: Option<u8>,
+    pub supersede: bool,
 }
 
 pub fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -174,9 +187,11 @@ fn planned() -> impl Strategy<Value = Planned> {
     let attempts_max = option::weighted(0.3, prop_oneof![20 => 1..4u32, 1 => Just(0)]);
     let seconds = prop_oneof![5 => Just(0.000001), 5 => Just(1.0 / 3.0), 5 => Just(90.0), 1 => Just(-1.0), 5 => Just(1e8)];
     let timeout = option::weighted(0.2, seconds);
-    (any::<u8>(), any::<bool>(), rarely(), priority, 0..3u8, attempts_max, any::<bool>(), timeout).prop_map(
-        |(needs, required, effect_once, priority, runs_on, attempts_max, retry_timeouts, timeout_seconds)| {
-            Planned {
+    let decision = prop_oneof![30 => Just(0u8), 5 => 1..3u8, 1 => Just(3u8)];
+    let rest = (decision, option::weighted(0.6, 0..3u8));
+    (any::<u8>(), any::<bool>(), rarely(), priority, 0..3u8, attempts_max, any::<bool>(), timeout, rest)
+        .prop_map(
+            |(
                 needs,
                 required,
                 effect_once,
@@ -185,13 +200,28 @@ fn planned() -> impl Strategy<Value = Planned> {
                 attempts_max,
                 retry_timeouts,
                 timeout_seconds,
-            }
-        },
-    )
+                rest,
+            )| {
+                let (decision, input_key) = rest;
+                Planned {
+                    needs,
+                    required,
+                    effect_once,
+                    priority,
+                    runs_on,
+                    attempts_max,
+                    retry_timeouts,
+                    timeout_seconds,
+                    decision,
+                    input_key,
+                }
+            },
+        )
 }
 
-fn plan() -> impl Strategy<Value = Vec<Planned>> {
-    vec(planned(), 0..5)
+fn plan() -> impl Strategy<Value = PlanOp> {
+    (vec(planned(), 0..5), option::weighted(0.5, 0..2u8), any::<bool>())
+        .prop_map(|(jobs, group, supersede)| PlanOp { jobs, group, supersede })
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -265,6 +295,7 @@ fn of_leases() -> impl Strategy<Value = LeaseOp> {
         3 => (nth(), prop_oneof![8 => Just(0), 1 => -3..4i8], 0..14u8)
             .prop_map(|(lease, off_by, bytes)| LeaseOp::Append { lease, off_by, bytes }),
         1 => nth().prop_map(|lease| LeaseOp::Due { lease }),
+        1 => nth().prop_map(|lease| LeaseOp::Gone { lease }),
     ]
 }
 

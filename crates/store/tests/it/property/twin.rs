@@ -172,6 +172,7 @@ impl<P: Place> Twin<P> {
         assert_eq!(ours.versions, theirs.versions);
         assert_eq!(ours.uploads, theirs.uploads);
         assert_eq!(ours.collector, theirs.collector);
+        assert_eq!(ours.successes, theirs.successes);
         assert_eq!(self.other.integrity().await.unwrap(), [] as [&str; 0]);
     }
 

@@ -7,9 +7,13 @@ use decisions::deliveries::{ClaimDelivery, DeliveryDelivered, DeliveryDue, Deliv
 use decisions::doctor::JobFile;
 use decisions::failures::{ClassSet, FailureClass};
 use decisions::jobs::{CancelJob, ReleaseDependents, RetryJob, SubmitJob};
-use decisions::leases::{Ack, CancelAck, Commit, Complete, ExecutionDue, Heartbeat, Lease, Wanted};
+use decisions::leases::{
+    Ack, CancelAck, Commit, Complete, ExecutionDue, Heartbeat, Lease, RunnerGone, Wanted,
+};
 use decisions::logs::AppendLog;
-use decisions::records::{Delivery, Execution, PlanJob, Queue, QueueId, Run, Token, TokenKind};
+use decisions::records::{
+    Concurrency, Delivery, Execution, Plan, PlanJob, Queue, QueueId, Run, Source, Token, TokenKind, Trust,
+};
 use decisions::runs::{
     CancelRun, CreateRun, PlanAccepted, PlanFailed, RerunRun, RunDue, RunOrigin, SweepRun,
 };
@@ -17,13 +21,14 @@ use decisions::tenants::{CreateTenant, EnsureTenant, PutWebhook};
 use decisions::tokens::{CreateToken, RevokeToken, TokenScope};
 use decisions::{Command, Policy};
 use machines::{attempt, delivery, job, lease, run};
+use wire::api::{Decision, Reason};
 use wire::runner::{CompleteStatus, Effect, Phase};
-use wire::{ExecId, JobId, LeaseKey, MessageId, RunId, RunnerId, TenantId};
+use wire::{Digest, ExecId, JobId, LeaseKey, MessageId, RunId, RunnerId, TenantId};
 
 use crate::commands::{exec_id, job_id, lease_id, raw, run_id, runner, tenant, token, token_id};
 use crate::desk::Contents;
 use crate::property::generate::{
-    DeliveryOp, JobOp, LeaseOp, LeaseWanted, Nth, Op, Pace, Planned, RunOp, TenantOp,
+    DeliveryOp, JobOp, LeaseOp, LeaseWanted, Nth, Op, Pace, PlanOp, RunOp, TenantOp,
 };
 
 /// Short enough for a few ticks to pass them, in the proportions of the real ones.
@@ -197,10 +202,10 @@ impl World {
         let is_planning = |run: &Run| run.state.get() == run::State::Planning;
         match op {
             RunOp::Create { by_stranger, key, fail_fast, plan } => {
-                self.create_run(*by_stranger, *key, *fail_fast, plan.as_deref()).into()
+                self.create_run(*by_stranger, *key, *fail_fast, plan.as_ref()).into()
             }
             RunOp::PlanAccepted { run, plan } => {
-                PlanAccepted { run: self.run(*run, is_planning), jobs: plan_of(plan) }.into()
+                PlanAccepted { run: self.run(*run, is_planning), plan: plan_of(plan) }.into()
             }
             RunOp::PlanFailed { run, message } => {
                 PlanFailed { run: self.run(*run, is_planning), message: summary(*message).into() }.into()
@@ -223,7 +228,7 @@ impl World {
         by_stranger: bool,
         key: Option<u8>,
         fail_fast: bool,
-        plan: Option<&[Planned]>,
+        plan: Option<&PlanOp>,
     ) -> CreateRun {
         let origin = RunOrigin {
             repository: key.map(|key| format!("repository-{key}")),
@@ -236,6 +241,7 @@ impl World {
             tenant: whose(by_stranger),
             trigger_key: key.map(|key| format!("push-{key}")),
             origin,
+            trust: if fail_fast { Trust::Untrusted } else { Trust::Trusted },
             fail_fast,
             plan: plan.map(plan_of),
         }
@@ -308,6 +314,10 @@ impl World {
                 let bytes = (0..*bytes).map(|place| received as u8 + place).collect();
                 AppendLog { lease, offset: received.saturating_add_signed((*off_by).into()), bytes }.into()
             }
+            LeaseOp::Gone { lease } => {
+                let (lease, _) = self.lease(*lease, false, lease::State::Active);
+                RunnerGone { execution: lease.execution }.into()
+            }
             LeaseOp::Due { lease } => {
                 let (lease, _) = self.lease(*lease, false, lease::State::Active);
                 ExecutionDue { execution: lease.execution }.into()
@@ -369,14 +379,18 @@ fn effects_of(choice: u8) -> Vec<Effect> {
 }
 
 /// Usually sound: a job needs only jobs before it. Sometimes it needs itself or nobody.
-fn plan_of(jobs: &[Planned]) -> Vec<PlanJob> {
-    let plan = jobs.iter().enumerate().map(|(index, planned)| {
+fn plan_of(PlanOp { jobs, group, supersede }: &PlanOp) -> Plan {
+    let jobs = jobs.iter().enumerate().map(|(index, planned)| {
         let before = (0..index).filter(|before| planned.needs & (1 << before) != 0);
         let mut needs: Vec<String> = before.map(|before| format!("job-{before}")).collect();
         if planned.needs > 252 {
             needs.push(format!("job-{}", if planned.needs % 2 == 0 { index } else { 99 }));
         }
+        let (decision, reasons) = decision_of(planned.decision);
         PlanJob {
+            decision,
+            reasons,
+            input_key: planned.input_key.map(input_key),
             needs,
             required: planned.required,
             effect_once: planned.effect_once,
@@ -390,5 +404,24 @@ fn plan_of(jobs: &[Planned]) -> Vec<PlanJob> {
             ..PlanJob::plain(format!("job-{index}"), raw(&format!("{{\"name\": \"job-{index}\"}}")))
         }
     });
-    plan.collect()
+    let group = group.map(|group| format!("group-{group}"));
+    let concurrency = group.map(|group| Concurrency { group, cancel: *supersede });
+    Plan { base: Some("c0ffee".into()), source: Source::File, concurrency, jobs: jobs.collect() }
+}
+
+fn decision_of(choice: u8) -> (Decision, Vec<Reason>) {
+    let because = |rule: &str| Reason { rule: rule.into(), detail: "größe".into(), ..Reason::default() };
+    match choice {
+        1 => (Decision::Skip, vec![because("unchanged")]),
+        2 => {
+            let (run, job) = (Some(run_id(1)), Some(job_id(1)));
+            (Decision::Reuse, vec![Reason { run, job, ..because("reuse") }])
+        }
+        3 => (Decision::Reuse, vec![because("reuse")]),
+        _ => (Decision::Run, vec![because("changed")]),
+    }
+}
+
+pub fn input_key(choice: u8) -> Digest {
+    Digest::from_bytes([choice; 32])
 }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use decisions::failures::FailureClass;
-use decisions::records::{Progress, Sweep, TokenKind};
-use machines::{Description, Machine, ROSTER, execution, lease};
+use decisions::records::{Progress, Sweep, TokenKind, Trust};
+use machines::{Description, Machine, ROSTER, execution, job, lease};
 use rusqlite::Connection;
 use store::{Postgres, Sqlite};
 
@@ -35,6 +35,7 @@ fn expected() -> Lists {
         ("runs", "state", states("run")),
         ("runs", "outcome", run_outcomes()),
         ("runs", "sweep", names(Sweep::ALL.map(Sweep::as_str))),
+        ("runs", "trust", names(Trust::ALL.map(Trust::as_str))),
         ("jobs", "state", states("job")),
         ("attempts", "state", states("attempt")),
         ("attempts", "failure_class", names(FailureClass::ALL.map(FailureClass::as_str))),
@@ -94,6 +95,9 @@ fn check_lists(mut found: Lists) {
     // Whose a token may be depends on its kind.
     let owned = found.remove(&("tokens".into(), "tenant_id".into()));
     assert_eq!(owned, Some(names(["admin", "tenant"])));
+    // Only a success may be reused; the constraint begins with `NOT reusable`.
+    let reusable = found.remove(&("jobs".into(), "NOT".into()));
+    assert_eq!(reusable, Some(names([job::State::Succeeded.as_str()])));
     assert_eq!(found, expected());
 }
 
