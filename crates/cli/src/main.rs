@@ -37,6 +37,10 @@ enum Command {
     Run(Box<commands::run::Args>),
     /// What would run, what would be skipped or reused, and why
     Plan(Box<commands::plan::Args>),
+    /// Write a first delta-ci.yaml from what the repository contains
+    Init(commands::init::Args),
+    /// Print the JSON Schema of delta-ci.yaml, for editors
+    Schema,
     /// API and orchestrator in one process
     Server(Box<commands::server::Args>),
     /// Lease jobs from a server and execute them
@@ -97,6 +101,8 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Run(args) => commands::run::run(&args, cli.json),
         Command::Plan(args) => commands::plan::run(&args, cli.json),
+        Command::Init(args) => commands::init::run(&args, cli.json),
+        Command::Schema => commands::schema::run(),
         Command::Server(args) => commands::server::run(*args),
         Command::Runner(args) => commands::runner::run(*args),
         Command::Keep => return runner::keeper::main(), // with a flag of ours before it

@@ -103,7 +103,8 @@ pub struct Server<S> {
 
 impl<S: Store> Server<S> {
     pub async fn start(store: Arc<S>, settings: Settings) -> Result<Server<S>, StartError> {
-        let Settings { listen, duty, policy, admin_token, outbox, blobs, judge, collect_every, mirrors } = settings;
+        let Settings { listen, duty, policy, admin_token, outbox, blobs, judge, collect_every, mirrors } =
+            settings;
         let listener = listen.map(|address| {
             let failed = |source| StartError::Listen { address, source };
             let listener = listening(address).map_err(failed)?;

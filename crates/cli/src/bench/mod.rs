@@ -8,6 +8,7 @@ mod collection;
 mod echo;
 mod kernel;
 mod limit;
+mod local;
 mod protocol;
 mod report;
 mod scale;
@@ -26,6 +27,8 @@ pub enum Bench {
     Artifacts(artifacts::Args),
     /// A collection among a million blobs that are kept
     Collection(collection::Args),
+    /// Jobs that do nothing on this machine, beside make on the same graph; a plan of a large repository
+    Local(local::Args),
     /// What the protocol is measured against
     #[command(hide = true)]
     Echo,
@@ -37,6 +40,7 @@ pub fn run(bench: &Bench, json: bool) -> Result<ExitCode> {
         Bench::Protocol(args) => protocol::run(args, json),
         Bench::Artifacts(args) => artifacts::run(args, json),
         Bench::Collection(args) => collection::run(args, json),
+        Bench::Local(args) => local::run(args, json),
         Bench::Echo => echo::run(),
     }
 }

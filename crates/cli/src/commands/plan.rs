@@ -4,17 +4,16 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use decisions::records::Plan;
-use serde_json::json;
+use server::Clock;
 use server::serve::TENANT;
 use store::{Sqlite, Store};
 
 use crate::commands::run::{Selection, data_of};
 use crate::database::{FILE, block_on};
-use crate::local::pipeline;
+use crate::local::{described, pipeline};
 use crate::output::{self, Exit};
-use crate::view::screen::{Screen, Style};
-use crate::view::table::{Cell, Table};
+use crate::view::local::{json, plan};
+use crate::view::screen::Screen;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -28,7 +27,7 @@ pub struct Args {
 pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
     let question = args.selection.question()?;
     let file = data_of(args.data.as_deref(), &question.folder).join(FILE);
-    let plan = block_on(async {
+    let made = block_on(async {
         let store = file.exists().then(|| Sqlite::open_existing(&file)).transpose()?;
         let past = match &store {
             Some(store) => store.tenant_named(TENANT).await?.map(|tenant| (store, tenant.id)),
@@ -36,27 +35,12 @@ pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
         };
         Ok(pipeline::plan(&question, past).await?.plan)
     })?;
+    let (source, base, jobs) = (made.source, made.base.as_deref(), described(&made));
     if json {
-        output::json(&shown(&plan))?;
+        output::json(&json::plan(source, base, &jobs))?;
     } else {
-        output::write(table(&plan).text(Screen::stdout()).as_bytes())?;
+        let text = plan::plan(Screen::stdout(), source, base, &jobs, Clock::start().now());
+        output::write(text.as_bytes())?;
     }
     Ok(Exit::Success.into())
-}
-
-fn shown(plan: &Plan) -> serde_json::Value {
-    let jobs = plan.jobs.iter().map(|job| {
-        json!({ "name": job.name, "decision": job.decision, "reasons": job.reasons, "needs": job.needs })
-    });
-    json!({ "base": plan.base, "source": plan.source, "jobs": jobs.collect::<Vec<_>>() })
-}
-
-fn table(plan: &Plan) -> Table {
-    let mut table = Table::headed(&["JOB", "DECISION", "WHY"]).wrapping();
-    for job in &plan.jobs {
-        let reasons: Vec<&str> = job.reasons.iter().map(|reason| reason.detail.as_str()).collect();
-        let decision = Cell::styled(Style::Plain, job.decision.as_str());
-        table.row(vec![Cell::new(&job.name), decision, Cell::new(reasons.join("; "))]);
-    }
-    table
 }

@@ -15,6 +15,7 @@ use crate::local::data::FOLDER;
 use crate::local::pipeline::Question;
 use crate::local::{self, Resume, Wanted};
 use crate::output::usage;
+use crate::view;
 
 /// Ctrl-C once cancels the run and lets its jobs end; twice kills them.
 #[derive(clap::Args)]
@@ -59,9 +60,6 @@ pub struct Selection {
     /// Reuse no earlier success
     #[arg(long)]
     no_reuse: bool,
-    /// A plan as it is stored with a run, instead of the folder's own
-    #[arg(long, value_name = "FILE", hide = true)]
-    plan: Option<PathBuf>,
 }
 
 const SLOTS_MAX: i64 = 256;
@@ -87,7 +85,7 @@ impl Selection {
             return Err(usage(format!("{} is not a folder", folder.display())));
         }
         let wishes = Wishes { only: self.jobs.clone(), all: self.all, no_reuse: self.no_reuse };
-        Ok(Question { folder, base: self.base.clone(), wishes, plan: self.plan.clone() })
+        Ok(Question { folder, base: self.base.clone(), wishes })
     }
 }
 
@@ -110,7 +108,7 @@ pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
         executor: choice(args),
         slots: args.slots.unwrap_or_else(|| available_parallelism().map_or(1, NonZeroUsize::get) as u32),
     };
-    let mut show = local::show(json, args.plain);
+    let mut show = view::local::choose::show(json, args.plain);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build()?;
     let exit = runtime.block_on(local::run(&wanted, show.as_mut()));
     // What nobody waits for any more is not worth waiting for either.

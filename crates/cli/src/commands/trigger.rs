@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use wire::api::{Plan, PlannedJob, TriggerRun};
+use wire::api::{Plan, PlannedJob, TriggerRun, Trust};
 
 use crate::api::Connection;
 use crate::commands::started;
@@ -51,6 +51,9 @@ pub struct Args {
     /// Stop the rest after the first required failure
     #[arg(long)]
     fail_fast: bool,
+    /// It is a stranger's code: nothing it leaves behind is used by trusted runs
+    #[arg(long)]
+    untrusted: bool,
     /// Wait until the run is over, and exit by its outcome
     #[arg(long)]
     wait: bool,
@@ -80,6 +83,7 @@ fn request(args: Args) -> Result<TriggerRun> {
         r#ref: args.r#ref,
         commit: args.commit,
         base: args.base,
+        trust: if args.untrusted { Trust::Untrusted } else { Trust::Trusted },
         fail_fast: args.fail_fast,
         plan,
     })

@@ -7,7 +7,8 @@ use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use wire::RunId;
+use sha2::{Digest as _, Sha256};
+use wire::{Digest, RunId};
 
 use crate::database::FILE;
 use crate::output::{Exit, Problem};
@@ -17,6 +18,8 @@ pub const FOLDER: &str = ".deltaci";
 /// Within the data directory.
 pub const BLOBS: &str = "blobs";
 const LOCK: &str = "run.lock";
+/// Enough to tell the data directories of one person apart.
+const NAME_LETTERS: usize = 16;
 
 /// Everything in it is ours and of no interest to git.
 const IGNORE: &str = "*\n";
@@ -24,6 +27,7 @@ const IGNORE: &str = "*\n";
 /// Held until it is dropped; the system drops it with the process.
 pub struct Data {
     folder: PathBuf,
+    work: PathBuf,
     _lock: File,
 }
 
@@ -42,7 +46,8 @@ impl Data {
         if !ignore.exists() {
             fs::write(&ignore, IGNORE).with_context(|| format!("cannot write {}", ignore.display()))?;
         }
-        Ok(Data { folder: fs::canonicalize(folder)?, _lock: lock })
+        let folder = fs::canonicalize(folder)?;
+        Ok(Data { work: work_of(&folder), folder, _lock: lock })
     }
 
     /// For servers, which share their records with each other.
@@ -65,17 +70,27 @@ impl Data {
 
     /// Where the runner has the folders of its jobs.
     pub fn work(&self) -> PathBuf {
-        self.folder.join("work")
+        self.work.clone()
     }
 
     /// Where the files of runs are kept while these are not over.
     pub fn snapshots(&self) -> PathBuf {
-        self.work().join("snapshots")
+        self.work.join("snapshots")
     }
 
     pub fn snapshot(&self, run: RunId) -> PathBuf {
         self.snapshots().join(run.to_string())
     }
+}
+
+/// Among the caches of whoever runs it, not inside the project: git, node and others look for what they need in the
+/// folders above, and would find the project itself instead of the job's copy.
+fn work_of(data: &Path) -> PathBuf {
+    let named = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let caches = named("XDG_CACHE_HOME").or_else(|| named("HOME").map(|home| home.join(".cache")));
+    let digest = Digest::from_bytes(Sha256::digest(data.as_os_str().as_encoded_bytes()).into()).to_string();
+    let short = digest.trim_start_matches("sha256:").chars().take(NAME_LETTERS).collect::<String>();
+    caches.map_or_else(|| data.join("work"), |caches| caches.join("deltaci").join(short))
 }
 
 fn lock_file(folder: &Path) -> Result<File> {

@@ -1,9 +1,10 @@
-//! What a process that is gone left open: it is cancelled, or goes on from what was durable. Its jobs died with it; their
-//! leases end by themselves.
+//! What a process that is gone left open: it is cancelled, or goes on from what was durable. Its jobs died with it, and we
+//! hold the lock that it held, so their leases end now.
 
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use decisions::leases::RunnerGone;
 use decisions::records::{Execution, Run};
 use decisions::runs::CancelRun;
 use server::Engine;
@@ -44,6 +45,12 @@ pub async fn settle<S: Store>(
         let executions: Vec<&Execution> =
             live.iter().map(|(execution, _)| execution).filter(|it| it.run == Some(run.id)).collect();
         let jobs = names(engine, run.id, &executions).await?;
+        for execution in &executions {
+            engine
+                .perform(RunnerGone { execution: execution.id })
+                .await
+                .context("a lost lease cannot be ended")?;
+        }
         if !goes_on {
             cancel(engine, &run).await?;
         }

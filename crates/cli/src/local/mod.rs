@@ -12,7 +12,6 @@ mod follow;
 mod ground;
 pub mod happening;
 mod interrupted;
-mod lines;
 pub mod pipeline;
 pub mod reading;
 mod run;
@@ -20,5 +19,4 @@ mod signals;
 mod staff;
 
 pub use interrupted::Resume;
-pub use lines::show;
-pub use run::{Wanted, run};
+pub use run::{Wanted, described, run};

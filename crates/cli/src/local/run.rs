@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use decisions::records::{Plan, PlanJob};
+use decisions::records::{Plan, PlanJob, Trust};
 use decisions::runs::{CreateRun, RunOrigin};
+use repo::Head;
 use runner::agent::Ground;
 use runner::keeper::Choice;
 use serde::Deserialize;
@@ -40,6 +41,7 @@ pub struct Wanted {
 /// A run, and what it stands on.
 struct Prepared {
     run: RunId,
+    head: Head,
     plan: Plan,
     /// `None`: there is nothing to run.
     ground: Option<Ground>,
@@ -81,7 +83,7 @@ async fn inside(
             prepared
         }
     };
-    let Prepared { run, plan, ground } = prepared;
+    let Prepared { run, plan, ground, .. } = prepared;
     let follower = Follower::begin(engine.clone(), run, seq).await?;
     course.tell(&planned(run, &plan));
     let staff =
@@ -96,7 +98,7 @@ async fn prepare(wanted: &Wanted, data: &Data, embedded: &Embedded) -> Result<Pr
     let past = (embedded.engine().store(), embedded.tenant());
     let planned = pipeline::plan(&wanted.question, Some(past)).await?;
     can_run(&planned.plan, &terms(wanted, data, Ground::Fresh))?;
-    let run = Mint.run(embedded.engine().clock().now());
+    let (run, head) = (Mint.run(embedded.engine().clock().now()), planned.head.clone());
     let (plan, ground) = if !planned.plan.jobs.iter().any(runs) {
         (planned.plan, None)
     } else if wanted.in_place {
@@ -105,7 +107,7 @@ async fn prepare(wanted: &Wanted, data: &Data, embedded: &Embedded) -> Result<Pr
         let (plan, ground) = planned.keep(&data.snapshot(run), Some(past)).await?;
         (plan, Some(ground))
     };
-    Ok(Prepared { run, plan, ground })
+    Ok(Prepared { run, head, plan, ground })
 }
 
 async fn create(embedded: &Embedded, prepared: &Prepared) -> Result<()> {
@@ -113,9 +115,15 @@ async fn create(embedded: &Embedded, prepared: &Prepared) -> Result<()> {
         id: prepared.run,
         tenant: embedded.tenant(),
         trigger_key: None,
-        origin: RunOrigin { base: prepared.plan.base.clone(), ..RunOrigin::default() },
+        origin: RunOrigin {
+            repository: None,
+            git_ref: prepared.head.branch.clone(),
+            commit: prepared.head.commit.clone(),
+            base: prepared.plan.base.clone(),
+        },
+        trust: Trust::Trusted,
         fail_fast: false,
-        plan: Some(prepared.plan.jobs.clone()),
+        plan: Some(prepared.plan.clone()),
     };
     embedded.engine().perform(create).await.context("the run cannot be put on record")?;
     Ok(())
@@ -133,7 +141,7 @@ async fn stored(wanted: &Wanted, data: &Data, embedded: &Embedded, run: RunId) -
             return Err(no_files(run, &snapshot));
         }
     };
-    Ok(Prepared { run, plan, ground: Some(ground) })
+    Ok(Prepared { run, head: Head::default(), plan, ground: Some(ground) })
 }
 
 fn no_files(run: RunId, snapshot: &Path) -> anyhow::Error {
@@ -165,7 +173,12 @@ fn terms(wanted: &Wanted, data: &Data, ground: Ground) -> Terms {
     Terms { slots: wanted.slots, executor: wanted.executor, work: data.work(), ground }
 }
 
-pub fn planned(run: RunId, plan: &Plan) -> Happening {
+fn planned(run: RunId, plan: &Plan) -> Happening {
+    Happening::Planned { run, source: plan.source, base: plan.base.clone(), jobs: described(plan) }
+}
+
+/// The jobs of a plan, for whoever shows them.
+pub fn described(plan: &Plan) -> Vec<PlannedJob> {
     #[derive(Deserialize)]
     struct Spec {
         #[serde(default)]
@@ -181,6 +194,5 @@ pub fn planned(run: RunId, plan: &Plan) -> Happening {
         required: job.required,
         steps: steps(job),
     };
-    let (base, jobs) = (plan.base.clone(), plan.jobs.iter().map(job).collect());
-    Happening::Planned { run, source: plan.source, base, jobs }
+    plan.jobs.iter().map(job).collect()
 }

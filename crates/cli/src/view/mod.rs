@@ -5,8 +5,6 @@
 pub mod bars;
 pub mod clean;
 pub mod job;
-// The command that shows a local run is still to come.
-#[cfg_attr(not(test), expect(dead_code))]
 pub mod local;
 pub mod log;
 pub mod run;

@@ -21,6 +21,9 @@ pub struct Plan {
     pub source: Source,
     #[serde(default)]
     pub concurrency: Option<Concurrency>,
+    /// The first required failure stops the rest.
+    #[serde(default)]
+    pub fail_fast: bool,
     pub jobs: Vec<PlanJob>,
 }
 

@@ -53,6 +53,7 @@ pub fn adopt_plan(draft: &mut Draft<'_>, mut run: Run, plan: &Plan) -> Result<()
     draft.advance(&mut run, run::Event::AcceptPlan, "the plan is here");
     run.group = plan.concurrency.as_ref().map(|concurrency| concurrency.group.clone());
     run.supersede = plan.concurrency.as_ref().is_some_and(|concurrency| concurrency.cancel);
+    run.fail_fast |= plan.fail_fast;
     run.jobs_total = plan.running().count() as u32;
     run.jobs_open = run.jobs_total;
     run.due_at = Some(draft.now.plus(draft.policy.run_timeout));

@@ -29,7 +29,13 @@ impl Draft {
             sketch.job.reasons = reasons;
         }
         let jobs = self.jobs.into_iter().map(|sketch| sketch.job).collect();
-        Plan { base: self.base, source: self.source, concurrency: self.concurrency, jobs }
+        Plan {
+            base: self.base,
+            source: self.source,
+            concurrency: self.concurrency,
+            fail_fast: self.fail_fast,
+            jobs,
+        }
     }
 
     /// The first reason is the one that decided.

@@ -22,6 +22,7 @@ pub struct Draft {
     pub(super) base: Option<String>,
     pub(super) source: Source,
     pub(super) concurrency: Option<Concurrency>,
+    pub(super) fail_fast: bool,
     pub(super) no_reuse: bool,
     /// In the order of the pipeline.
     pub(super) jobs: Vec<Sketch>,
@@ -103,6 +104,7 @@ impl Draft {
             },
             source: pipeline.source,
             concurrency: places::group(pipeline.concurrency.as_ref(), facts),
+            fail_fast: pipeline.fail_fast,
             no_reuse: facts.wishes.no_reuse,
             jobs,
             sequence: order.sequence,

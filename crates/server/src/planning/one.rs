@@ -105,7 +105,7 @@ pub async fn on_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'sta
 async fn record<S: Store>(engine: &Engine<S>, run: RunId, found: Result<Plan, String>) {
     let failed = |message| Command::from(PlanFailed { run, message });
     let mut command = match found {
-        Ok(Plan { jobs, .. }) => PlanAccepted { run, jobs }.into(),
+        Ok(plan) => PlanAccepted { run, plan }.into(),
         Err(message) => failed(message),
     };
     for _ in 0..TRIES_MAX {

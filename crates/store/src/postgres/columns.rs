@@ -123,7 +123,7 @@ table!(Run, "runs", |it| {
     Fixed git_ref: "text" = it.git_ref.as_deref();
     Fixed commit_id: "text" = it.commit.as_deref();
     Fixed base: "text" = it.base.as_deref();
-    Fixed fail_fast: "boolean" = it.fail_fast;
+    Moving fail_fast: "boolean" = it.fail_fast;
     Fixed trust: "text" = it.trust.as_str();
     Moving group_name: "text" = it.group.as_deref();
     Moving group_id: "bytea" = it.group_id().map(|id| id.0.to_vec());

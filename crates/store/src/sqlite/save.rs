@@ -111,7 +111,8 @@ fn write_run(connection: &Connection, before: Option<&Run>, it: &Run) -> rusqlit
     }
     let sql = "UPDATE runs SET state = ?2, outcome = ?3, status_message = ?4, jobs_total = ?5, jobs_open = ?6, \
                required_failed = ?7, reports_open = ?8, sweep = ?9, swept_to = ?10, due_at = ?11, updated_at = ?12, \
-               finished_at = ?13, group_name = ?14, group_id = ?15, supersede = ?16 WHERE id = ?1";
+               finished_at = ?13, group_name = ?14, group_id = ?15, supersede = ?16, \
+               fail_fast = ?17 WHERE id = ?1";
     connection.prepare_cached(sql)?.execute(params![
         it.id.text().as_str(),
         it.state.get().as_str(),
@@ -129,6 +130,7 @@ fn write_run(connection: &Connection, before: Option<&Run>, it: &Run) -> rusqlit
         it.group,
         it.group_id().map(|id| id.0),
         it.supersede,
+        it.fail_fast,
     ])?;
     Ok(())
 }

@@ -7,10 +7,10 @@ use super::plain::Plain;
 use crate::local::happening::Show;
 use crate::view::screen::{Screen, Size};
 
-/// Events go to stdout; all that is for people goes to stderr.
-pub fn show(json: bool) -> Box<dyn Show + Send> {
+/// Events go to stdout; all that is for people goes to stderr. With `plain` nothing moves, also on a terminal.
+pub fn show(json: bool, plain: bool) -> Box<dyn Show + Send> {
     let screen = Screen::stderr();
-    let moves = screen.is_terminal() && std::env::var_os("TERM").is_none_or(|name| name != "dumb");
+    let moves = !plain && screen.is_terminal() && std::env::var_os("TERM").is_none_or(|name| name != "dumb");
     match (json, moves) {
         (true, _) => Box::new(Json::new(std::io::stdout())),
         (false, true) => {

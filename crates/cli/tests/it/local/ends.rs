@@ -17,7 +17,7 @@ fn a_run_whose_jobs_succeed_ends_well() {
     let folder = folder_with(&[
         job("build", &[], &["echo building"]),
         job("test", &["build"], &["true"]),
-        job("lint", &[], &[]),
+        job("lint", &[], &["true"]),
     ]);
     let finished = folder.run_to(0, &[]);
     assert_eq!((&finished["type"], &finished["state"]), (&json!("run_finished"), &json!("SUCCESS")));
@@ -36,7 +36,7 @@ fn a_required_failure_fails_the_run_and_what_needs_it_does_not_run() {
 #[test]
 fn an_optional_failure_does_not() {
     let mut lint = job("lint", &[], &["false"]);
-    lint["required"] = json!(false);
+    lint.1["allow_failure"] = json!(true);
     let finished = folder_with(&[lint, job("test", &[], &["true"])]).run_to(0, &[]);
     assert_eq!(states(&finished), ["lint FAILED 1", "test SUCCEEDED 1"]);
 }
@@ -44,20 +44,41 @@ fn an_optional_failure_does_not() {
 #[test]
 fn a_job_that_takes_too_long_ends_the_run_as_timed_out() {
     let mut slow = job("slow", &[], &["sleep 60"]);
-    slow["timeout_seconds"] = json!(0.3);
-    slow["attempts_max"] = json!(1);
+    slow.1["timeout"] = json!("300ms");
     assert_eq!(folder_with(&[slow]).run_to(6, &[])["state"], "FAILED");
 }
 
 #[test]
-fn a_plan_with_nothing_to_run_has_succeeded() {
-    assert_eq!(folder_with(&[]).run_to(0, &[])["state"], "SUCCESS");
+fn a_second_run_reuses_the_first_and_says_which() {
+    let folder =
+        folder_with(&[job("build", &[], &["echo x >> $BESIDE/ran"]), job("test", &["build"], &["true"])]);
+    let first = folder.run_to(0, &[]);
+    let second = folder.run_to(0, &[]);
+    assert_eq!(second["state"], "SUCCESS");
+    assert_eq!(second["jobs"][0]["decision"], "reuse");
+    assert_eq!(states(&second), ["build SUCCEEDED 0", "test SUCCEEDED 0"]);
+    assert_eq!(std::fs::read_to_string(folder.beside("ran")).unwrap(), "x\n");
+    let plan: Value = serde_json::from_str(&folder.said(&["plan", "--json"])).expect("JSON");
+    assert_eq!(plan["jobs"][0]["reasons"][0]["rule"], "reuse");
+    assert_eq!(plan["jobs"][0]["reasons"][0]["run"], first["run_id"]);
+    let again = folder.run_to(0, &["--no-reuse"]);
+    assert_eq!(states(&again), ["build SUCCEEDED 1", "test SUCCEEDED 1"]);
+}
+
+#[test]
+fn what_is_wrong_with_the_file_is_shown_where_it_is() {
+    let folder = folder_with(&[job("build", &[], &["true"])]);
+    folder.write("delta-ci.yaml", "version: 1\njobs:\n  build:\n    run: make\n    need: [lint]\n");
+    let output = folder.run(&[]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = stderr(&output);
+    assert!(said.contains("delta-ci.yaml:5:5") && said.contains("did you mean `needs`?"), "{said}");
 }
 
 #[test]
 fn a_job_that_this_machine_cannot_take_is_refused_at_once() {
     let mut far = job("far", &[], &["true"]);
-    far["runs_on"] = json!(["os:plan9"]);
+    far.1["runs_on"] = json!(["os:plan9"]);
     let output = folder_with(&[far]).run(&[]);
     assert_eq!(output.status.code(), Some(5));
     assert!(stderr(&output).contains("job `far` runs on os:plan9"), "{}", stderr(&output));

@@ -36,15 +36,18 @@ impl Folder {
     }
 
     fn words(&self, more: &[&str]) -> Vec<String> {
-        let (folder, plan) = (self.path(), self.beside("plan.json"));
-        let fixed =
-            ["run", folder.to_str().unwrap(), "--plan", plan.to_str().unwrap(), "--executor", "process"];
+        let folder = self.path();
+        let fixed = ["run", folder.to_str().unwrap(), "--executor", "process"];
         fixed.into_iter().chain(more.iter().copied()).map(String::from).collect()
     }
 
     /// A run to its end.
     pub fn run(&self, more: &[&str]) -> Output {
-        command(&self.path()).args(self.words(more)).output().expect("the binary starts")
+        command(&self.path())
+            .args(self.words(more))
+            .env("XDG_CACHE_HOME", self.beside("caches"))
+            .output()
+            .expect("the binary starts")
     }
 
     /// A run to its end, and the last event it told.
@@ -58,7 +61,16 @@ impl Folder {
     }
 
     pub fn start(&self, more: &[&str]) -> Program {
-        Program::start(&self.words(more), &[], &self.beside("log"))
+        let caches = self.beside("caches").display().to_string();
+        Program::start(&self.words(more), &[("XDG_CACHE_HOME", &caches)], &self.beside("log"))
+    }
+
+    /// Of runs that are not over.
+    pub fn snapshots(&self) -> Vec<PathBuf> {
+        let below =
+            |path: PathBuf| fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+        let works = below(self.beside("caches").join("deltaci"));
+        works.flat_map(|work| below(work.join("snapshots"))).collect()
     }
 
     /// Another command, in the folder.
@@ -85,17 +97,19 @@ pub fn command(folder: &Path) -> Command {
 }
 
 /// A folder whose jobs carry its mark and know what is beside it.
-pub fn folder_with(jobs: &[Value]) -> Folder {
+pub fn folder_with(jobs: &[(&str, Value)]) -> Folder {
     let folder = Folder { place: tempfile::tempdir().expect("a folder can be made") };
     fs::create_dir(folder.path()).expect("a folder can be made");
-    let mut jobs = jobs.to_vec();
     let env = json!({ VARIABLE: folder.mark(), "BESIDE": folder.mark() });
-    jobs.iter_mut().for_each(|job| job["spec"]["env"] = env.clone());
-    fs::write(folder.beside("plan.json"), json!({ "jobs": jobs }).to_string())
-        .expect("a file can be written");
+    // JSON is YAML too. Written by hand, since a map of JSON would bring the jobs into another order.
+    let mut text = format!("version: 1\ndefaults: {{ \"env\": {env} }}\njobs:\n");
+    for (name, job) in jobs {
+        text.push_str(&format!("  {name}: {job}\n"));
+    }
+    folder.write("delta-ci.yaml", &text);
     folder
 }
 
-pub fn job(name: &str, needs: &[&str], steps: &[&str]) -> Value {
-    json!({ "name": name, "needs": needs, "spec": { "name": name, "steps": steps } })
+pub fn job<'a>(name: &'a str, needs: &[&str], steps: &[&str]) -> (&'a str, Value) {
+    (name, json!({ "needs": needs, "run": steps }))
 }

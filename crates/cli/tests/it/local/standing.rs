@@ -24,8 +24,7 @@ fn each_job_has_a_copy_of_its_own() {
     folder.run_to(0, &[]);
     assert_eq!(fs::read_to_string(folder.path().join("input")).unwrap(), "before");
     assert!(!folder.path().join("made").exists());
-    let left: Vec<_> = fs::read_dir(folder.path().join(".deltaci/work/snapshots")).unwrap().collect();
-    assert!(left.is_empty(), "{left:?}");
+    assert_eq!(folder.snapshots(), [] as [std::path::PathBuf; 0]);
 }
 
 #[test]
@@ -51,12 +50,24 @@ fn in_place_jobs_work_on_the_folder_itself_and_nothing_of_it_is_removed() {
     let names =
         |path| fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let names: BTreeSet<String> = names(folder.path()).collect();
-    assert_eq!(names, BTreeSet::from([".deltaci", "input", "made"].map(String::from)));
+    assert_eq!(names, BTreeSet::from([".deltaci", "delta-ci.yaml", "input", "made"].map(String::from)));
+}
+
+#[test]
+fn a_job_does_not_find_the_project_above_its_copy() {
+    let folder = folder_with(&[job(
+        "one",
+        &[],
+        &["! git rev-parse 2>/dev/null", "case $PWD in *project*) exit 1; esac"],
+    )]);
+    let git = std::process::Command::new("git").args(["init", "--quiet"]).current_dir(folder.path()).status();
+    assert!(git.is_ok_and(|status| status.success()));
+    folder.run_to(0, &[]);
 }
 
 #[test]
 fn nothing_of_it_is_of_interest_to_git() {
-    let folder = folder_with(&[]);
+    let folder = folder_with(&[job("one", &[], &["true"])]);
     folder.run_to(0, &[]);
     assert_eq!(fs::read_to_string(folder.path().join(".deltaci/.gitignore")).unwrap(), "*\n");
 }

@@ -22,7 +22,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 #[test]
 fn the_player_plays_when_it_is_asked_to() {
     let Some(cues) = std::env::var_os(CUES).map(PathBuf::from) else { return };
-    let mut show = show(false);
+    let mut show = show(false, false);
     tell(show.as_mut(), &middle());
     wait_for_cue(show.as_mut(), &cues);
     tell(show.as_mut(), &end());
