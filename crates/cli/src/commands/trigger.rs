@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use wire::api::{Plan, PlannedJob, TriggerRun};
+use wire::api::{Plan, PlannedJob, TriggerRun, Trust};
 
 use crate::api::Connection;
 use crate::commands::started;
@@ -80,6 +80,7 @@ fn request(args: Args) -> Result<TriggerRun> {
         r#ref: args.r#ref,
         commit: args.commit,
         base: args.base,
+        trust: Trust::default(),
         fail_fast: args.fail_fast,
         plan,
     })
