@@ -1,6 +1,6 @@
 //! Plans that do not run everything: what is skipped or reused has no job, and nothing waits for it.
 
-use crate::script::check_timeless;
+use crate::script::{check, check_timeless};
 
 #[test]
 fn only_what_runs_has_a_job() {
@@ -10,11 +10,11 @@ fn only_what_runs_has_a_job() {
         -  planned R                  -> docs:skip:unchanged built:reuse:reuse(?) test:run:changed pack:run:changed
         -  count R PENDING            -> 2
         -  queued R                   -> 1
-        -  grant L1 x                 -> test
+        -  grant L1 x                 -> GRANTED test
         -  ack L1
         -  complete L1 ok
         -  tick                       -> moved 1
-        -  grant L2 x                 -> pack
+        -  grant L2 x                 -> GRANTED pack
         -  ack L2
         -  complete L2 ok
         -  state R                    -> REPORTED SUCCESS
@@ -72,23 +72,23 @@ fn run_again_what_ran_runs_and_the_rest_stays_as_it_was() {
 
 #[test]
 fn a_success_is_found_by_its_key_until_a_newer_one_is() {
-    check_timeless(
+    check(
         "
-        -  run R a:key=1 b:key=2 c
-        -  successes 1 2              -> none
-        -  grant L1 x R/a
-        -  ack L1
-        -  complete L1 ok
-        -  grant L2 x R/b
-        -  ack L2
-        -  complete L2 fail tests failed
-        -  successes 1 2              -> a
-        -  run S a:key=1
-        -  successes 1                -> R/a
-        -  grant L3 x S/a
-        -  ack L3
-        -  complete L3 ok
-        -  successes 1                -> a
+        0s run R a:key=1 b:key=2 c
+        0s successes 1 2              -> none
+        0s grant L1 x R/a
+        0s ack L1
+        0s complete L1 ok
+        0s grant L2 x R/b
+        0s ack L2
+        0s complete L2 fail tests failed
+        0s successes 1 2              -> a
+        1s run S a:key=1
+        1s successes 1                -> R/a
+        1s grant L3 x S/a
+        1s ack L3
+        1s complete L3 ok
+        1s successes 1                -> a
     ",
     );
 }

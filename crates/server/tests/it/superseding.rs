@@ -11,7 +11,7 @@ fn a_newer_run_supersedes_an_older_one() {
         0s   ack L1
         1s   run S a group=main supersede=yes      -> QUEUED
         1s   state R                  -> CANCEL_REQUESTED
-        1s   note R                   -> superseded by run_
+        1s   note R                   -> superseded by
         1s   tick                     -> moved 1
         2s   heartbeat L1             -> CANCEL_REQUESTED in 29s
         3s   cancel-ack L1
@@ -31,8 +31,8 @@ fn a_run_that_is_planned_late_gives_way_to_a_newer_one() {
         -  plan S a group=main supersede=yes
         -  plan R a b:needs=a group=main supersede=yes
         -  state R                    -> CANCEL_REQUESTED
-        -  note R                     -> superseded by run_
-        -  cause R                    -> superseded by run_
+        -  note R                     -> superseded by
+        -  cause R                    -> superseded by
         -  grant L1 x R/a             -> refused job_not_ready
         -  tick                       -> moved 1
         -  state R                    -> REPORTED CANCELED
