@@ -4,7 +4,7 @@ use wire::{
     BlobId, CollectionId, Digest, ExecId, JobId, MessageId, RunId, TenantId, TokenId, UploadId, VersionId,
 };
 
-use crate::records::{QueueId, RunnerKey, VersionName};
+use crate::records::{CacheName, QueueId, RunnerKey, VersionName};
 
 /// One question. The answer goes into the book; what does not exist is simply not there.
 ///
@@ -54,6 +54,8 @@ pub enum Ask {
     Blob(BlobId),
     /// The artifacts of an execution with their blobs.
     Bundle(ExecId),
+    /// The cache with its blob.
+    Cache(CacheName),
     /// With the collection that runs.
     Collector,
     Collection(CollectionId),

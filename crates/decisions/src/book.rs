@@ -12,9 +12,9 @@ use wire::{
 };
 
 use crate::records::{
-    Attempt, AttemptKey, Blob, Bundle, Collection, Collector, Delivery, EffectRow, Execution, Job, Log,
-    LogChunk, LogTrim, Possession, PossessionKey, Queue, QueueId, ReadyKey, Run, Runner, RunnerKey, Tenant,
-    Token, Transition, Upload, Usage, Version, VersionName, Webhook, WebhookKey,
+    Attempt, AttemptKey, Blob, Bundle, Cache, CacheName, Collection, Collector, Delivery, EffectRow,
+    Execution, Job, Log, LogChunk, LogTrim, Possession, PossessionKey, Queue, QueueId, ReadyKey, Run, Runner,
+    RunnerKey, Tenant, Token, Transition, Upload, Usage, Version, VersionName, Webhook, WebhookKey,
 };
 
 /// A record kept under a key.
@@ -142,6 +142,7 @@ pub struct Changes {
     pub usages: BTreeMap<TenantId, Usage>,
     pub versions: BTreeMap<VersionId, Version>,
     pub bundles: BTreeMap<ExecId, Bundle>,
+    pub caches: BTreeMap<CacheName, Cache>,
     pub collections: BTreeMap<CollectionId, Collection>,
     pub collector: BTreeMap<(), Collector>,
     pub appended: Appended,
@@ -194,6 +195,7 @@ pub struct Book {
     pub usages: Shelf<Usage>,
     pub versions: Shelf<Version>,
     pub bundles: Shelf<Bundle>,
+    pub caches: Shelf<Cache>,
     pub collections: Shelf<Collection>,
     pub collector: Shelf<Collector>,
     pub appended: Appended,
@@ -270,6 +272,7 @@ impl Book {
         put_all(self, changes.usages);
         put_all(self, changes.versions);
         put_all(self, changes.bundles);
+        put_all(self, changes.caches);
         put_all(self, changes.collections);
         put_all(self, changes.collector);
         self.appended.extend(changes.appended);
@@ -295,6 +298,7 @@ impl Book {
             && self.usages.writes().next().is_none()
             && self.versions.writes().next().is_none()
             && self.bundles.writes().next().is_none()
+            && self.caches.writes().next().is_none()
             && self.collections.writes().next().is_none()
             && self.collector.writes().next().is_none()
     }
@@ -338,6 +342,7 @@ kept! {
     Usage, TenantId, usages, |it| it.tenant;
     Version, VersionId, versions, |it| it.id;
     Bundle, ExecId, bundles, |it| it.execution;
+    Cache, CacheName, caches, |it| it.name.clone();
     Collection, CollectionId, collections, |it| it.id;
     Collector, (), collector, |_it| ();
 }

@@ -122,7 +122,15 @@ impl<S: Store> Server<S> {
         let accepting = tokio::spawn(accept(listener, router(api.clone()), stopped));
         let outbox = Outbox::start(engine.clone(), rules);
         let (interval, collector) = (tick_interval(&policy), api.collector.clone());
-        let upkeep = Upkeep { engine: engine.clone(), blobs, collector, interval, collect_every };
+        let upkeep = Upkeep {
+            engine: engine.clone(),
+            blobs,
+            collector,
+            interval,
+            collect_every,
+            cache_ttl: policy.cache_ttl,
+            cache_bytes_max: policy.cache_bytes_max,
+        };
         let background = [
             tokio::spawn(ticks::run(engine.clone(), tick_interval(&policy))),
             tokio::spawn(planning::run(engine.clone())),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Problem;
+use super::caches;
 use super::checkout;
 use super::environment;
 use super::link::{Agent, Reports};
@@ -105,6 +106,17 @@ impl Course {
         }
     }
 
+    /// Packs what later jobs may find. A cancel makes it pointless; the end of the lease ends all.
+    pub async fn save_caches(&self) {
+        let (Some(places), Some(kind)) = (&self.places, self.opening) else { return };
+        let mut agent = self.agent.clone();
+        tokio::select! {
+            biased;
+            _ = agent.canceled() => {}
+            () = caches::save(&self.order, places, kind, &self.reports) => {}
+        }
+    }
+
     /// What is to be removed when all is said.
     pub fn places(&self) -> Option<Places> {
         self.places.clone()
@@ -127,6 +139,7 @@ impl Course {
         if let Some(checkout) = &self.order.checkout {
             checkout::run(checkout, places, &self.reaper, &self.reports).await?;
         }
+        caches::restore(&self.order, places, chosen.kind, &self.reports).await;
         places.enter(&self.order.workdir)?;
         let word = word();
         let job = Job { order: &self.order, places, environment, reaper: &self.reaper, word: &word };

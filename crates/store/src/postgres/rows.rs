@@ -6,14 +6,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use decisions::draft::Stated;
 use decisions::failures::{ClassSet, FailureClass};
-use decisions::records::{AttemptKey, EffectRow, Progress, QueueId, ReadyKey, Sweep, TokenKind};
+use decisions::records::{AttemptKey, EffectRow, Progress, QueueId, ReadyKey, Sweep, TokenKind, Trust};
 use machines::Machine;
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, Type};
 use wire::runner::CompleteStatus;
 use wire::{
-    BlobId, CollectionId, Digest, ExecId, JobId, LeaseHash, MessageId, RunId, RunnerId, TenantId, Time,
-    TokenHash, TokenId, UploadId, VersionId,
+    BlobId, CacheId, CollectionId, Digest, ExecId, JobId, LeaseHash, MessageId, RunId, RunnerId, TenantId,
+    Time, TokenHash, TokenId, UploadId, VersionId,
 };
 
 use crate::StoreError;
@@ -116,8 +116,10 @@ parsed! {
     UploadId, |text| text.parse().ok();
     BlobId, |text| text.parse().ok();
     VersionId, |text| text.parse().ok();
+    CacheId, |text| text.parse().ok();
     CollectionId, |text| text.parse().ok();
     Progress, Progress::parse;
+    Trust, Trust::parse;
     TokenKind, TokenKind::parse;
     RunnerId, RunnerId::parse;
     machines::run::State, Machine::parse;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::candidates::{ReadyAsk, ready_asks};
 use decisions::Ask;
-use decisions::records::{ReadyKey, RunnerKey, VersionName};
+use decisions::records::{CacheName, ReadyKey, RunnerKey, VersionName};
 use wire::{
     BlobId, CollectionId, Digest, ExecId, JobId, MessageId, RunId, TenantId, TokenId, UploadId, VersionId,
 };
@@ -36,6 +36,7 @@ pub struct Wanted {
     /// With whoever possesses them.
     pub blobs: BTreeSet<BlobId>,
     pub bundles: BTreeSet<ExecId>,
+    pub caches: BTreeSet<CacheName>,
     pub collector: bool,
     pub collections: BTreeSet<CollectionId>,
     pub ready: Vec<ReadyAsk>,
@@ -88,6 +89,7 @@ impl Wanted {
             Ask::Version(id) => drop(self.versions.insert(*id)),
             Ask::Blob(id) => drop(self.blobs.insert(*id)),
             Ask::Bundle(id) => drop(self.bundles.insert(*id)),
+            Ask::Cache(name) => drop(self.caches.insert(name.clone())),
             Ask::Collector => self.collector = true,
             Ask::Collection(id) => drop(self.collections.insert(*id)),
         }

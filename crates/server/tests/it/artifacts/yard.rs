@@ -53,6 +53,8 @@ impl Yard {
             collector: self.collector.clone(),
             interval: Duration::from_millis(20),
             collect_every: Duration::from_secs(3600),
+            cache_ttl: Duration::from_secs(3600),
+            cache_bytes_max: 100,
         }
     }
 

@@ -294,8 +294,17 @@ impl World {
                 let (lease, runner) = self.lease(*lease, *by_stranger, lease::State::Active);
                 let status = if *succeeded { CompleteStatus::Succeeded } else { CompleteStatus::Failed };
                 let (exit_code, summary) = (i32::from(!*succeeded), summary(*choice).into());
-                Complete { lease, runner, status, exit_code, summary, artifacts: "[]".into(), stored: None }
-                    .into()
+                Complete {
+                    lease,
+                    runner,
+                    status,
+                    exit_code,
+                    summary,
+                    artifacts: "[]".into(),
+                    stored: None,
+                    saves: None,
+                }
+                .into()
             }
             LeaseOp::CancelAck { lease, by_stranger } => {
                 let (lease, runner) = self.lease(*lease, *by_stranger, lease::State::Active);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use decisions::failures::FailureClass;
-use decisions::records::{Progress, Sweep, TokenKind};
+use decisions::records::{Progress, Sweep, TokenKind, Trust};
 use machines::{Description, Machine, ROSTER, execution, lease};
 use rusqlite::Connection;
 use store::{Postgres, Sqlite};
@@ -46,6 +46,7 @@ fn expected() -> Lists {
         ("blobs", "state", states("blob")),
         ("uploads", "state", states("upload")),
         ("versions", "state", states("version")),
+        ("caches", "trust", names(Trust::ALL.map(Trust::as_str))),
         ("collections", "state", names(Progress::ALL.map(Progress::as_str))),
     ];
     lists.into_iter().map(|(table, column, list)| ((table.into(), column.into()), list)).collect()
