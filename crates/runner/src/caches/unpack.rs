@@ -108,6 +108,9 @@ impl Unpacker<'_> {
         link: &Path,
         entry: &mut Entry<'_, R>,
     ) -> Result<(), Trouble> {
+        if self.is_out_of_reach(name) {
+            return Ok(()); // said already, of all of it
+        }
         let Some((ground, path)) = self.wanted(name) else {
             self.leave_out(name, "the job names no such path");
             return Ok(());
@@ -126,7 +129,13 @@ impl Unpacker<'_> {
         Ok(())
     }
 
-    /// Where an entry belongs: below a path that the job names, on ground that can be reached.
+    fn is_out_of_reach(&self, name: &Path) -> bool {
+        let first = name.components().next();
+        let ground = |ground: &Ground| first == Some(Component::Normal(ground.name().as_ref()));
+        Ground::ALL.iter().find(|it| ground(it)).is_some_and(|it| self.grounds.folder(*it).is_none())
+    }
+
+    /// Where an entry belongs: below a path that the job names.
     fn wanted(&self, name: &Path) -> Option<(Ground, PathBuf)> {
         let mut parts = name.components();
         let Component::Normal(first) = parts.next()? else { return None };
@@ -134,8 +143,7 @@ impl Unpacker<'_> {
         let path = parts.as_path();
         let plain = path.components().all(|part| matches!(part, Component::Normal(_)));
         let below = |spot: &Spot| spot.ground == ground && path.starts_with(&spot.path);
-        let reached = self.grounds.folder(ground).is_some();
-        (plain && reached && self.spots.iter().any(below)).then(|| (ground, path.to_owned()))
+        (plain && self.spots.iter().any(below)).then(|| (ground, path.to_owned()))
     }
 
     fn folder(&mut self, ground: Ground, path: &Path, mode: u32) -> io::Result<()> {

@@ -44,11 +44,17 @@ impl Ground {
 
     fn pack(&self, paths: &[&str], bytes_max: u64) -> (Result<Option<Amount>, Trouble>, Vec<String>) {
         let mut notes = Notes::default();
-        let packed = pack(&self.at("archive"), &spots(paths), &self.grounds(), bytes_max, &mut notes, &|| true);
+        let packed =
+            pack(&self.at("archive"), &spots(paths), &self.grounds(), bytes_max, &mut notes, &|| true);
         (packed, notes.lines())
     }
 
-    fn unpack(&self, archive: &Path, paths: &[&str], bytes_max: u64) -> (Result<Amount, Trouble>, Vec<String>) {
+    fn unpack(
+        &self,
+        archive: &Path,
+        paths: &[&str],
+        bytes_max: u64,
+    ) -> (Result<Amount, Trouble>, Vec<String>) {
         let mut notes = Notes::default();
         let archive = File::open(archive).unwrap();
         let unpacked = unpack(archive, &spots(paths), &self.grounds(), bytes_max, &mut notes, &|| true);
@@ -205,7 +211,10 @@ fn a_hostile_archive_stays_within_the_paths_that_the_job_names() {
         .into(&ground.at("archive"));
     let (unpacked, notes) = ground.unpack(&ground.at("archive"), &["target"], MIB);
     unpacked.unwrap();
-    assert_eq!((ground.read("victim"), ground.read("workspace/source")), ("untouched".into(), "untouched".into()));
+    assert_eq!(
+        (ground.read("victim"), ground.read("workspace/source")),
+        ("untouched".into(), "untouched".into())
+    );
     assert_eq!(ground.read("workspace/target/good"), "evil");
     assert_eq!(ground.read("workspace/target/direct"), "evil", "in place of the link, not through it");
     let mut here: Vec<String> = fs::read_dir(ground.at("workspace/target"))
@@ -259,7 +268,8 @@ fn what_is_no_archive_is_said_to_be_none() {
     }
     // One that was cut off.
     let source = Ground::new();
-    source.write("workspace/target/a", &(0..200_000u32).map(|number| format!("{number} ")).collect::<String>());
+    source
+        .write("workspace/target/a", &(0..200_000u32).map(|number| format!("{number} ")).collect::<String>());
     source.pack(&["target"], 10 * MIB).0.unwrap();
     let whole = fs::read(source.at("archive")).unwrap();
     fs::write(ground.at("archive"), &whole[..whole.len() / 2]).unwrap();

@@ -30,7 +30,8 @@ fn kept(site: &Site) -> Vec<Value> {
 fn a_cache_is_missed_saved_found_and_dropped() {
     let site = Site::start(&LONG);
     let _worker = Worker::start(&site, "a", &[]);
-    let leave = "test ! -e kept && mkdir -p kept/deep ~/.tool && echo one > kept/deep/file && echo two > ~/.tool/x";
+    let leave =
+        "test ! -e kept && mkdir -p kept/deep ~/.tool && echo one > kept/deep/file && echo two > ~/.tool/x";
 
     let (_, state, log) = run(&site, "deps:1", &format!("{leave} && false"));
     assert_eq!(state, "FAILED", "{log}");
@@ -48,7 +49,10 @@ fn a_cache_is_missed_saved_found_and_dropped() {
     let find = "cat kept/deep/file ~/.tool/x";
     let (_, state, log) = run(&site, "deps:1", find);
     assert_eq!(state, "SUCCEEDED", "{log}");
-    assert!(log.contains("# cache deps: hit deps:1 (exact, ") && log.contains(&format!("saved by {first} ")), "{log}");
+    assert!(
+        log.contains("# cache deps: hit deps:1 (exact, ") && log.contains(&format!("saved by {first} ")),
+        "{log}"
+    );
     assert!(log.contains("\none\ntwo\n") && !log.contains("# cache deps: saved"), "{log}");
 
     let (second, state, log) = run(&site, "deps:2", find);
@@ -82,5 +86,7 @@ fn a_cache_that_nobody_uses_is_dropped_and_its_bytes_are_collected() {
 
 fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.flat_map(|entry| if entry.path().is_dir() { walk(&entry.path()) } else { vec![entry.path()] }).collect()
+    entries
+        .flat_map(|entry| if entry.path().is_dir() { walk(&entry.path()) } else { vec![entry.path()] })
+        .collect()
 }

@@ -13,7 +13,8 @@ use crate::depot::{self, digest_of};
 const PACKED: &str = "sh printf packed > ../caches/0.made";
 
 fn with_job(steps: &[&str]) -> Orchestrator {
-    let caches = json!([{"type": "cargo", "key": "cargo:1a2b", "prefix": "cargo:", "paths": ["target", "~/.cargo"]}]);
+    let caches =
+        json!([{"type": "cargo", "key": "cargo:1a2b", "prefix": "cargo:", "paths": ["target", "~/.cargo"]}]);
     with_caches(steps, caches)
 }
 
@@ -147,7 +148,8 @@ fn a_cache_never_fails_a_job() {
 fn keys_that_cannot_be_are_left_alone() {
     let cache = |key: &str| json!({"type": "t", "key": key, "paths": ["a"]});
     let long = "k".repeat(513);
-    let orchestrator = with_caches(&["true"], json!([cache("a"), cache("a"), cache(""), cache("x\ny"), cache(&long)]));
+    let orchestrator =
+        with_caches(&["true"], json!([cache("a"), cache("a"), cache(""), cache("x\ny"), cache(&long)]));
     let (outcome, ended) = once(&orchestrator);
     assert_eq!((outcome, orchestrator.depot.count("find")), (Outcome::Succeeded, 1), "{}", ended.log);
     assert!(ended.log.contains("# cache t: left alone: another cache of this job has the key a\n"));

@@ -32,7 +32,11 @@ pub async fn what_a_job_leaves_the_next_one_finds(world: World) {
     let docker = world.choice == Choice::Docker;
     let (said, notes) = (told.text(), told.notes.join("\n"));
     assert!(said.starts_with(if docker { "one\n" } else { "one\ntwo\n" }), "{said}");
-    assert_eq!(notes.contains("of a job in a container only paths in the workspace are kept"), docker, "{notes}");
+    assert_eq!(
+        notes.contains("of a job in a container only paths in the workspace are kept"),
+        docker,
+        "{notes}"
+    );
     assert!(notes.contains("`../out` is left out"), "{notes}");
 }
 

@@ -176,7 +176,9 @@ async fn what_was_dropped_is_not_found_and_saved_anew<S: Store>(site: Site<S>) {
     let path = format!("{}/caches/{id}", acme.path);
     assert_eq!(site.delete(&acme.tenant, &path).await.status, 204);
     site.delete(&acme.tenant, &path).await.refused(404, "cache_not_found");
-    site.delete(&acme.tenant, &format!("{}/caches/nonsense", acme.path)).await.refused(404, "cache_not_found");
+    site.delete(&acme.tenant, &format!("{}/caches/nonsense", acme.path))
+        .await
+        .refused(404, "cache_not_found");
     let (_, lease) = site.active_job(&acme).await;
     find(&site, &acme, &acme.runner, &lease, "key=k").await.refused(404, "cache_miss");
     save(&site, &acme, "SUCCEEDED", "k", b"new").await;

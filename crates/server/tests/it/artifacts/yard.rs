@@ -36,7 +36,8 @@ impl Yard {
     pub async fn open(grace: Duration, upload_ttl: Duration) -> Yard {
         let folder = tempfile::tempdir().unwrap();
         let store = Arc::new(Sqlite::open(&folder.path().join("deltaci.db")).unwrap());
-        let policy = Policy { blob_grace: grace, upload_ttl, ..Policy::default() };
+        let cache_ttl = Duration::from_secs(3600);
+        let policy = Policy { blob_grace: grace, upload_ttl, cache_ttl, ..Policy::default() };
         let engine = Engine::start(store, Clock::start(), policy);
         let address = folder.path().join("blobs").display().to_string();
         let blobs = Blobs::open(&address).await.unwrap();
