@@ -70,7 +70,9 @@ fn a_cache_is_missed_saved_found_and_dropped() {
 
 #[test]
 fn a_cache_that_nobody_uses_is_dropped_and_its_bytes_are_collected() {
-    let site = Site::start(&[&LONG[..], &["--cache-ttl", "1s", "--blob-grace", "300ms"]].concat());
+    // What a runner uploads is promised to its job for as long as an upload may take.
+    let short = ["--cache-ttl", "1s", "--blob-grace", "300ms", "--upload-ttl", "3s"];
+    let site = Site::start(&[&LONG[..], &short].concat());
     let _worker = Worker::start(&site, "a", &[]);
     let (_, state, log) = run(&site, "deps:1", "mkdir kept && echo one > kept/file");
     assert_eq!(state, "SUCCEEDED", "{log}");
