@@ -22,7 +22,8 @@ pub async fn what_a_job_leaves_the_next_one_finds(world: World) {
                  && ln -s a kept/deep/link";
     let first = world.job([leave]);
     let (order, made) = cache(&first, None, "made");
-    let told = first.with(|it| it.caches = vec![order]).run().await;
+    let first = first.with(|it| it.caches = vec![order]); // the archive is in its folder
+    let told = first.run().await;
     told.succeeded();
     assert!(told.notes.iter().any(|note| note.starts_with("cache deps: packed ")), "{:?}", told.notes);
     let second = world.job(["cat kept/deep/link; cat ~/.tool/b || echo no home; test ! -e kept/c"]);
