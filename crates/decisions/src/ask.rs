@@ -4,7 +4,7 @@ use wire::{
     BlobId, CollectionId, Digest, ExecId, JobId, MessageId, RunId, TenantId, TokenId, UploadId, VersionId,
 };
 
-use crate::records::{GroupId, QueueId, RunnerKey, VersionName};
+use crate::records::{CacheName, GroupId, QueueId, RunnerKey, VersionName};
 
 /// One question. The answer goes into the book; what does not exist is simply not there.
 ///
@@ -58,6 +58,8 @@ pub enum Ask {
     Blob(BlobId),
     /// The artifacts of an execution with their blobs.
     Bundle(ExecId),
+    /// The cache with its blob.
+    Cache(CacheName),
     /// With the collection that runs.
     Collector,
     Collection(CollectionId),

@@ -12,9 +12,10 @@ use wire::{
 };
 
 use crate::records::{
-    Attempt, AttemptKey, Blob, Bundle, Collection, Collector, Delivery, EffectRow, Execution, Group, GroupId,
-    Job, Log, LogChunk, LogTrim, Possession, PossessionKey, Queue, QueueId, ReadyKey, Run, Runner, RunnerKey,
-    Tenant, Token, Transition, Upload, Usage, Version, VersionName, Webhook, WebhookKey,
+    Attempt, AttemptKey, Blob, Bundle, Cache, CacheName, Collection, Collector, Delivery, EffectRow,
+    Execution, Group, GroupId, Job, Log, LogChunk, LogTrim, Possession, PossessionKey, Queue, QueueId,
+    ReadyKey, Run, Runner, RunnerKey, Tenant, Token, Transition, Upload, Usage, Version, VersionName,
+    Webhook, WebhookKey,
 };
 
 /// A record kept under a key.
@@ -142,6 +143,7 @@ pub struct Changes {
     pub usages: BTreeMap<TenantId, Usage>,
     pub versions: BTreeMap<VersionId, Version>,
     pub bundles: BTreeMap<ExecId, Bundle>,
+    pub caches: BTreeMap<CacheName, Cache>,
     pub collections: BTreeMap<CollectionId, Collection>,
     pub collector: BTreeMap<(), Collector>,
     pub groups: BTreeMap<GroupId, Group>,
@@ -195,6 +197,7 @@ pub struct Book {
     pub usages: Shelf<Usage>,
     pub versions: Shelf<Version>,
     pub bundles: Shelf<Bundle>,
+    pub caches: Shelf<Cache>,
     pub collections: Shelf<Collection>,
     pub collector: Shelf<Collector>,
     pub groups: Shelf<Group>,
@@ -277,6 +280,7 @@ impl Book {
         put_all(self, changes.usages);
         put_all(self, changes.versions);
         put_all(self, changes.bundles);
+        put_all(self, changes.caches);
         put_all(self, changes.collections);
         put_all(self, changes.collector);
         put_all(self, changes.groups);
@@ -303,6 +307,7 @@ impl Book {
             && self.usages.writes().next().is_none()
             && self.versions.writes().next().is_none()
             && self.bundles.writes().next().is_none()
+            && self.caches.writes().next().is_none()
             && self.collections.writes().next().is_none()
             && self.collector.writes().next().is_none()
             && self.groups.writes().next().is_none()
@@ -347,6 +352,7 @@ kept! {
     Usage, TenantId, usages, |it| it.tenant;
     Version, VersionId, versions, |it| it.id;
     Bundle, ExecId, bundles, |it| it.execution;
+    Cache, CacheName, caches, |it| it.name.clone();
     Collection, CollectionId, collections, |it| it.id;
     Collector, (), collector, |_it| ();
     Group, GroupId, groups, |it| it.id;

@@ -12,6 +12,7 @@ pub mod answer;
 pub mod ask;
 pub mod blobs;
 pub mod book;
+pub mod caches;
 pub mod collections;
 pub mod deliveries;
 pub mod doctor;
@@ -128,6 +129,11 @@ commands! {
     VersionDue(versions::VersionDue),
     /// A job's artifacts may be kept no longer.
     BundleDue(versions::BundleDue),
+    /// A job has found a cache.
+    TouchCache(caches::TouchCache),
+    DropCache(caches::DropCache),
+    /// A cache may be kept no longer.
+    CacheDue(caches::CacheDue),
     StartCollection(collections::StartCollection),
     TakeOverCollection(collections::TakeOverCollection),
     MarkBlobs(collections::MarkBlobs),

@@ -40,6 +40,10 @@ pub struct Policy {
     pub upload_bytes_max: u64,
     pub upload_parts_max: usize,
     pub version_entries_max: usize,
+    /// How long a cache is kept that no job asks for.
+    pub cache_ttl: Duration,
+    /// What a tenant's caches may take; those used last stay.
+    pub cache_bytes_max: u64,
     /// A collector that says nothing for so long has ended.
     pub collection_hold: Duration,
 }
@@ -74,6 +78,8 @@ impl Default for Policy {
             upload_bytes_max: 1 << 40,
             upload_parts_max: 10_000,
             version_entries_max: 10_000,
+            cache_ttl: Duration::from_secs(7 * 24 * 3600),
+            cache_bytes_max: 10 << 30,
             collection_hold: Duration::from_secs(60),
         }
     }

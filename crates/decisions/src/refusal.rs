@@ -85,6 +85,8 @@ pub enum Refusal {
     VersionTombstoned,
     #[error("the version's retention is over: publish another version")]
     RetentionOver,
+    #[error("no such cache: check the id")]
+    CacheNotFound,
     #[error("no such collection: check the id")]
     CollectionNotFound,
     #[error("another one works on the collection, or it is over: leave it")]
@@ -137,6 +139,7 @@ impl Refusal {
             Refusal::VersionNotPublished => "version_not_published",
             Refusal::VersionTombstoned => "version_tombstoned",
             Refusal::RetentionOver => "retention_over",
+            Refusal::CacheNotFound => "cache_not_found",
             Refusal::CollectionNotFound => "collection_not_found",
             Refusal::CollectionLost => "collection_lost",
             Refusal::MarkNotComplete => "mark_not_complete",

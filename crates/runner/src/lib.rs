@@ -9,6 +9,7 @@
 pub mod agent;
 pub mod artifacts;
 mod backoff;
+pub mod caches;
 pub mod capabilities;
 pub mod client;
 pub mod clock;

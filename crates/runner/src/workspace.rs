@@ -74,6 +74,11 @@ impl Place {
         self.path.join("log")
     }
 
+    /// For archives, while the job is under way; not made yet.
+    pub fn caches(&self) -> PathBuf {
+        self.path.join("caches")
+    }
+
     pub fn remove(self) -> io::Result<()> {
         remove(&self.path)
     }

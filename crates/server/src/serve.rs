@@ -128,7 +128,15 @@ impl<S: Store> Server<S> {
         let (mut background, mut deliveries) = (Vec::new(), None);
         if duty == Duty::All {
             let (interval, collector) = (tick_interval(&policy), api.collector.clone());
-            let upkeep = Upkeep { engine: engine.clone(), blobs, collector, interval, collect_every };
+            let upkeep = Upkeep {
+                engine: engine.clone(),
+                blobs,
+                collector,
+                interval,
+                collect_every,
+                cache_ttl: policy.cache_ttl,
+                cache_bytes_max: policy.cache_bytes_max,
+            };
             background.push(tokio::spawn(ticks::run(engine.clone(), interval)));
             background.push(tokio::spawn(planning::run(engine.clone(), mirrors)));
             background.push(tokio::spawn(upkeep.run()));

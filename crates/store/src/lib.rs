@@ -8,6 +8,7 @@
 //! Start at `memory.rs`, the shortest of the three; the conformance suite in `tests/` holds for all.
 
 pub mod blobs;
+mod caches;
 mod candidates;
 mod error;
 mod lanes;
@@ -20,22 +21,25 @@ mod sqlite;
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use decisions::doctor::{BlobFile, JobFile, RunFile};
 use decisions::records::{
-    Blob, Bundle, Collection, Collector, Delivery, Event, Execution, Job, LaneKey, Log, LogChunk, Queue,
-    QueueId, Run, Runner, Tenant, Token, Upload, Usage, Version, VersionName, Webhook, WebhookKey,
+    Blob, Bundle, Cache, Collection, Collector, Delivery, Event, Execution, Job, LaneKey, Log, LogChunk,
+    Queue, QueueId, Run, Runner, Tenant, Token, Trust, Upload, Usage, Version, VersionName, Webhook,
+    WebhookKey,
 };
 use decisions::{Ask, Book};
 use machines::delivery;
 use wire::{
-    BlobId, CollectionId, Digest, ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time, TokenId,
-    UploadId, VersionId,
+    BlobId, CacheId, CollectionId, Digest, ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time,
+    TokenId, UploadId, VersionId,
 };
 
 pub use blobs::{
     BlobError, BlobKey, Blobs, BlobsOpenError, ByteStream, Part, PartHere, StageError, Staged, Staging,
 };
+pub use caches::CachesDue;
 pub use error::{OpenError, StoreError};
 pub use memory::{Fault, Memory};
 pub use postgres::Postgres;
@@ -357,6 +361,39 @@ pub trait Store: Send + Sync + 'static {
         now: Time,
         limit: usize,
     ) -> impl Future<Output = Result<ArtifactsDue, StoreError>> + Send;
+
+    /// What a job finds: the cache of this very key, of the first of `trusts` that has one; else the newest, of any of them,
+    /// whose key begins with `prefix`.
+    fn find_cache(
+        &self,
+        tenant: TenantId,
+        trusts: &[Trust],
+        key: &str,
+        prefix: Option<&str>,
+    ) -> impl Future<Output = Result<Option<Cache>, StoreError>> + Send;
+
+    fn cache_with(
+        &self,
+        tenant: TenantId,
+        id: CacheId,
+    ) -> impl Future<Output = Result<Option<Cache>, StoreError>> + Send;
+
+    /// Pages through a tenant's caches in id order.
+    fn caches_of(
+        &self,
+        tenant: TenantId,
+        after: Option<CacheId>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<Cache>, StoreError>> + Send;
+
+    /// Caches that were not used for `ttl`, and those beyond the `bytes_max` that each tenant may keep.
+    fn caches_due(
+        &self,
+        now: Time,
+        ttl: Duration,
+        bytes_max: u64,
+        limit: usize,
+    ) -> impl Future<Output = Result<CachesDue, StoreError>> + Send;
 
     /// Pages through all blobs in id order, each with its references counted anew, for the doctor.
     fn blob_files_after(

@@ -4,6 +4,7 @@
 //! version, and a save on an older one is a conflict.
 
 mod artifacts;
+mod caches;
 mod constraints;
 mod files;
 mod lists;
@@ -13,20 +14,22 @@ mod tables;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use decisions::doctor::{BlobFile, JobFile, RunFile};
 use decisions::records::{
-    Blob, Bundle, Collection, Collector, Delivery, Event, Execution, Job, LaneKey, Log, LogChunk, Queue,
-    QueueId, Run, Runner, Tenant, Token, Upload, Usage, Version, VersionName, Webhook, WebhookKey,
+    Blob, Bundle, Cache, Collection, Collector, Delivery, Event, Execution, Job, LaneKey, Log, LogChunk,
+    Queue, QueueId, Run, Runner, Tenant, Token, Trust, Upload, Usage, Version, VersionName, Webhook,
+    WebhookKey,
 };
 use decisions::{Ask, Book};
 use machines::delivery;
 use wire::{
-    BlobId, CollectionId, Digest, ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time, TokenId,
-    UploadId, VersionId,
+    BlobId, CacheId, CollectionId, Digest, ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time,
+    TokenId, UploadId, VersionId,
 };
 
-use crate::{ArtifactsDue, Due, Loaded, LogBounds, OutboxCounts, Store, StoreError};
+use crate::{ArtifactsDue, CachesDue, Due, Loaded, LogBounds, OutboxCounts, Store, StoreError};
 use load::Loader;
 pub use tables::Seen;
 use tables::Tables;
@@ -377,6 +380,39 @@ impl Store for Memory {
 
     async fn artifacts_due(&self, now: Time, limit: usize) -> Result<ArtifactsDue, StoreError> {
         Ok(self.tables().artifacts_due(now, limit))
+    }
+
+    async fn find_cache(
+        &self,
+        tenant: TenantId,
+        trusts: &[Trust],
+        key: &str,
+        prefix: Option<&str>,
+    ) -> Result<Option<Cache>, StoreError> {
+        Ok(self.tables().cache(tenant, trusts, key, prefix))
+    }
+
+    async fn cache_with(&self, tenant: TenantId, id: CacheId) -> Result<Option<Cache>, StoreError> {
+        Ok(self.tables().cache_with(tenant, id))
+    }
+
+    async fn caches_of(
+        &self,
+        tenant: TenantId,
+        after: Option<CacheId>,
+        limit: usize,
+    ) -> Result<Vec<Cache>, StoreError> {
+        Ok(self.tables().caches_of(tenant, after, limit))
+    }
+
+    async fn caches_due(
+        &self,
+        now: Time,
+        ttl: Duration,
+        bytes_max: u64,
+        limit: usize,
+    ) -> Result<CachesDue, StoreError> {
+        Ok(self.tables().caches_due(now, ttl, bytes_max, limit))
     }
 
     async fn blob_files_after(

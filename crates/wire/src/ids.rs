@@ -174,6 +174,10 @@ typed_id!(
     VersionId, "ver", "a version"
 );
 typed_id!(
+    /// Files that a job left for later ones.
+    CacheId, "cache", "a cache"
+);
+typed_id!(
     /// A run of the collector.
     CollectionId, "gc", "a collection"
 );

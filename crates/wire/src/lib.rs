@@ -21,7 +21,8 @@ mod whole;
 pub use decode::{BadMessage, decode};
 pub use digest::Digest;
 pub use ids::{
-    BlobId, CollectionId, ExecId, JobId, MessageId, RunId, RunnerId, TenantId, TokenId, UploadId, VersionId,
+    BlobId, CacheId, CollectionId, ExecId, JobId, MessageId, RunId, RunnerId, TenantId, TokenId, UploadId,
+    VersionId,
 };
 pub use secret::{CancelToken, LeaseHash, LeaseId, LeaseKey, WebhookSecret};
 pub use time::Time;

@@ -305,6 +305,9 @@ pub struct Complete {
     pub timings: Option<Timings>,
     #[serde(default, deserialize_with = "objects")]
     pub artifacts: Vec<ArtifactRef>,
+    /// What is to be found by later jobs; only a success saves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "objects")]
+    pub caches: Vec<CacheRef>,
     #[serde(default)]
     pub summary: String,
 }
@@ -330,6 +333,14 @@ pub struct ArtifactRef {
     /// Where it was in the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
+}
+
+/// A cache that was uploaded. The first to save a key wins.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CacheRef {
+    pub key: String,
+    /// `blob:` and a digest.
+    pub uri: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]

@@ -6,7 +6,8 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::digest::Digest;
 use crate::ids::{
-    BlobId, CollectionId, ExecId, JobId, MessageId, RunId, RunnerId, TenantId, TokenId, UploadId, VersionId,
+    BlobId, CacheId, CollectionId, ExecId, JobId, MessageId, RunId, RunnerId, TenantId, TokenId, UploadId,
+    VersionId,
 };
 use crate::runner::Decimal;
 use crate::secret::{CancelToken, LeaseId};
@@ -43,6 +44,7 @@ leaf! {
     UploadId => id(UploadId::PREFIX);
     BlobId => id(BlobId::PREFIX);
     VersionId => id(VersionId::PREFIX);
+    CacheId => id(CacheId::PREFIX);
     CollectionId => id(CollectionId::PREFIX);
     Digest => text().pattern(Some("^sha256:[0-9a-f]{64}$"));
     RunnerId => text().pattern(Some("^[!-~]{1,128}$")).description(Some("The name a runner gives itself"));

@@ -103,6 +103,7 @@ impl<S: Store> Caller<S> {
             summary: "All tests passed.".into(),
             artifacts: String::new(),
             stored: None,
+            saves: None,
         };
         match self.engine.perform(complete).await? {
             Answer::Completed { accepted: true } => Ok(()),

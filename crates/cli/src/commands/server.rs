@@ -83,7 +83,7 @@ impl Publishing {
     }
 }
 
-/// Durations such as `300ms`, `120s`, `60m` or `6h`.
+/// Durations such as `300ms`, `120s`, `60m`, `6h` or `7d`.
 #[derive(clap::Args)]
 struct Timings {
     /// How long a lease lives without a heartbeat
@@ -122,6 +122,9 @@ struct Timings {
     /// How often bytes that nothing refers to are collected
     #[arg(long, env = "DELTACI_GC_INTERVAL", default_value = "1h", value_parser = duration)]
     gc_interval: Duration,
+    /// How long a cache is kept that no job asks for
+    #[arg(long, env = "DELTACI_CACHE_TTL", default_value = "7d", value_parser = duration)]
+    cache_ttl: Duration,
     /// How long a collection may stand still before another server goes on with it
     #[arg(long, env = "DELTACI_GC_HOLD", default_value = "60s", value_parser = duration)]
     gc_hold: Duration,
@@ -141,6 +144,7 @@ impl Timings {
             delivery_backoff_first: self.delivery_backoff,
             upload_ttl: self.upload_ttl,
             blob_grace: self.blob_grace,
+            cache_ttl: self.cache_ttl,
             collection_hold: self.gc_hold,
             ..Policy::default()
         }
@@ -148,7 +152,11 @@ impl Timings {
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
-    let expected = || format!("`{text}` is no duration; expected one such as 300ms, 120s, 60m or 6h");
+    let expected = || format!("`{text}` is no duration; expected one such as 300ms, 120s, 60m, 6h or 7d");
+    let days = text.strip_suffix('d').and_then(|days| days.parse::<u32>().ok()).filter(|days| *days > 0);
+    if let Some(days) = days {
+        return Ok(Duration::from_secs(u64::from(days) * 24 * 3600));
+    }
     let parsed: jiff::SignedDuration = text.parse().map_err(|_| expected())?;
     Duration::try_from(parsed).ok().filter(|duration| !duration.is_zero()).ok_or_else(expected)
 }
@@ -224,12 +232,17 @@ mod tests {
 
     #[test]
     fn durations_are_read_as_people_write_them() {
-        for (text, millis) in
-            [("300ms", 300), ("1.5s", 1_500), ("120s", 120_000), ("60m", 3_600_000), ("6h", 21_600_000)]
-        {
+        for (text, millis) in [
+            ("300ms", 300),
+            ("1.5s", 1_500),
+            ("120s", 120_000),
+            ("60m", 3_600_000),
+            ("6h", 21_600_000),
+            ("7d", 604_800_000),
+        ] {
             assert_eq!(duration(text), Ok(Duration::from_millis(millis)), "{text}");
         }
-        for text in ["", "0s", "-1s", "5", "soon"] {
+        for text in ["", "0s", "-1s", "5", "soon", "d", "0d", "-1d"] {
             assert!(duration(text).is_err(), "{text}");
         }
     }

@@ -96,6 +96,7 @@ fn finished_job(file: &Path) -> (JobId, ExecId) {
             summary: String::new(),
             artifacts: String::new(),
             stored: None,
+            saves: None,
         };
         assert_eq!(engine.perform(complete).await.unwrap(), Answer::Completed { accepted: true });
         engine.stop().await;

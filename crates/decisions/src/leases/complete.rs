@@ -5,6 +5,7 @@ use machines::{attempt, execution, lease};
 use wire::runner::CompleteStatus;
 use wire::{LeaseKey, RunnerId};
 
+use crate::caches::Saves;
 use crate::failures::{FailureClass, Verdict, classify};
 use crate::jobs::attempt_over;
 use crate::leases::ended::put_ended;
@@ -26,12 +27,15 @@ pub struct Complete {
     pub artifacts: String,
     /// Those of them that are in our own store.
     pub stored: Option<Box<Stored>>,
+    /// What a success leaves for later jobs.
+    pub saves: Option<Box<Saves>>,
 }
 
 impl Decide for Complete {
     fn asks(&self, asks: &mut Vec<Ask>) {
         asks.push(Ask::Execution(self.lease.execution));
         self.stored.iter().for_each(|stored| stored.asks(asks));
+        self.saves.iter().for_each(|saves| saves.asks(asks));
     }
 
     fn decide(&self, draft: &mut Draft<'_>) -> Result<Answer, Refusal> {
@@ -52,6 +56,9 @@ impl Decide for Complete {
                 CompleteStatus::Failed => "Complete FAILED, but the effect had happened",
             };
             self.keep_stored(draft, &execution)?;
+            if self.status == CompleteStatus::Succeeded {
+                self.saves.iter().try_for_each(|saves| saves.keep(draft, &execution))?;
+            }
             finish_committed(draft, execution, family.attempt, lease::Event::Complete, note);
             return Ok(Answer::Completed { accepted: true });
         }
@@ -71,6 +78,7 @@ impl Decide for Complete {
         match self.status {
             CompleteStatus::Succeeded => {
                 self.keep_stored(draft, &execution)?;
+                self.saves.iter().try_for_each(|saves| saves.keep(draft, &execution))?;
                 draft.advance(&mut execution, execution::Event::Commit, "Complete");
                 finish_committed(draft, execution, family.attempt, lease::Event::Complete, "Complete");
             }

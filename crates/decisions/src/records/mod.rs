@@ -5,6 +5,7 @@
 
 pub mod attempt;
 pub mod blob;
+pub mod cache;
 pub mod collection;
 pub mod delivery;
 pub mod event;
@@ -23,6 +24,7 @@ pub mod version;
 
 pub use attempt::{Attempt, AttemptKey, ReadyKey};
 pub use blob::{Blob, Possession, PossessionKey, Usage};
+pub use cache::{Cache, CacheName};
 pub use collection::{Collection, Collector, Progress};
 pub use delivery::{Delivery, LANE_HOOK, LANE_URL, LaneKey, Webhook, WebhookKey};
 pub use event::{Entity, Event, Transition};

@@ -16,6 +16,7 @@ use crate::agent::prepare::{Prepared, Shop, prepare};
 use crate::agent::stop::{Stop, said};
 use crate::agent::tap::Tap;
 use crate::artifacts::{Bounds, FILES_MAX};
+use crate::caches::Fetcher;
 use crate::client::{Lost, answer, seconds};
 use crate::clock::Uptime;
 use crate::keeper::{Order, Report};
@@ -76,6 +77,7 @@ struct Drive<H> {
     steps: Vec<String>,
     last_words: String,
     leavings: Option<Leavings>,
+    caches: Option<Fetcher>,
     /// The log, once the job is over.
     handed_on: Option<oneshot::Receiver<Spool>>,
     events: mpsc::Sender<Event>,
@@ -93,10 +95,11 @@ impl<H: Hire> Drive<H> {
         prepared: Prepared,
         events: mpsc::Sender<Event>,
     ) -> Drive<H> {
-        let Prepared { order, spool, artifacts } = prepared;
+        let Prepared { order, spool, artifacts, caches } = prepared;
         let workspace = order.as_ref().map(|order| order.workspace.clone()).unwrap_or_default();
         let bounds = Bounds { files: FILES_MAX, total_bytes: shop.settings.artifacts_bytes_max };
-        let leavings = Leavings::of(&granted, artifacts, workspace, &shop.client, bounds);
+        let packed = caches.as_ref().map(Fetcher::packed).unwrap_or_default();
+        let leavings = Leavings::of(&granted, artifacts, workspace, &shop.client, bounds).with(packed);
         let steps = order.as_ref().map(|order| order.steps.clone()).unwrap_or_default();
         let terms = Terms {
             lease_ttl: seconds(granted.lease_ttl_seconds),
@@ -127,6 +130,7 @@ impl<H: Hire> Drive<H> {
             steps,
             last_words: String::new(),
             leavings: Some(leavings),
+            caches,
             handed_on: None,
             events,
             tells: None,
@@ -213,7 +217,8 @@ impl<H: Hire> Drive<H> {
         let (hand_on, handed_on) = oneshot::channel();
         self.handed_on = Some(handed_on);
         let tap = Tap::new(self.speaker.job_id.clone(), self.shop.settings.tap.clone());
-        let holding = hold(self.shop.hire.clone(), order, spool, tap, told, self.events.clone(), hand_on);
+        let (hire, events) = (self.shop.hire.clone(), self.events.clone());
+        let holding = hold(hire, order, spool, tap, told, events, hand_on, self.caches.take());
         self.holder = Some(tokio::spawn(holding));
     }
 
@@ -264,11 +269,11 @@ impl<H: Hire> Drive<H> {
     /// Why a step failed is in the last lines it wrote; the orchestrator classifies the failure by them.
     fn complemented(&self, request: Request) -> Request {
         match request {
-            Request::Complete { mut verdict, artifacts, started_at, finished_at }
+            Request::Complete { mut verdict, artifacts, caches, started_at, finished_at }
                 if verdict.outcome == Outcome::Failed && !self.last_words.is_empty() =>
             {
                 verdict.summary = format!("{}: {}", verdict.summary, self.last_words);
-                Request::Complete { verdict, artifacts, started_at, finished_at }
+                Request::Complete { verdict, artifacts, caches, started_at, finished_at }
             }
             other => other,
         }

@@ -7,6 +7,7 @@ use wire::runner::{ArtifactSpec, LeaseGranted};
 
 use crate::agent::drive::Event;
 use crate::artifacts::{Bounds, Collector};
+use crate::caches::{Packed, bring};
 use crate::client::Client;
 use crate::logs::Spool;
 use crate::session::{Collected, Wanted, Which};
@@ -15,6 +16,7 @@ use crate::transfer::Uploads;
 /// What a lease's job leaves behind, before anything is known of it.
 pub struct Leavings {
     collector: Collector,
+    packed: Vec<Packed>,
 }
 
 impl Leavings {
@@ -28,7 +30,12 @@ impl Leavings {
         let uploads = granted
             .tenant_id
             .and_then(|tenant| Uploads::new(client.clone(), &tenant.to_string()).under(&granted.lease_id));
-        Leavings { collector: Collector { workspace, specs, uploads, bounds } }
+        Leavings { collector: Collector { workspace, specs, uploads, bounds }, packed: Vec::new() }
+    }
+
+    /// And what it leaves for later jobs.
+    pub fn with(self, packed: Vec<Packed>) -> Leavings {
+        Leavings { packed, ..self }
     }
 
     pub fn wanted(&self) -> Wanted {
@@ -36,6 +43,7 @@ impl Leavings {
         Wanted {
             any: !specs.is_empty(),
             reports: specs.iter().any(|spec| Which::Reports.includes(&spec.r#type)),
+            caches: !self.packed.is_empty(),
         }
     }
 
@@ -43,7 +51,11 @@ impl Leavings {
     pub async fn gather(mut self, which: Which, spool: oneshot::Receiver<Spool>, events: Sender<Event>) {
         self.collector.specs.retain(|spec| which.includes(&spec.r#type));
         let mut log = Log { spool: spool.await.ok(), events };
-        let (found, lines) = self.collector.find().await;
+        let (found, lines) = if self.collector.specs.is_empty() {
+            (Err(Collected::Done { artifacts: Vec::new(), caches: Vec::new() }), Vec::new())
+        } else {
+            self.collector.find().await
+        };
         for line in lines {
             log.note(&line);
         }
@@ -60,7 +72,22 @@ impl Leavings {
             log.note(&format!("artifacts are missing: {problem}"));
         }
         log.tell().await;
+        let collected = self.bring_caches(which, collected, &mut log).await;
         let _ = log.events.send(Event::Collected(collected)).await; // nobody may care any more
+    }
+}
+
+impl Leavings {
+    /// Only when all else went well: a cache without its job's success is never saved.
+    async fn bring_caches(self, which: Which, collected: Collected, log: &mut Log) -> Collected {
+        let (Which::All, Collected::Done { artifacts, .. }) = (which, &collected) else { return collected };
+        let brought = bring(self.packed, self.collector.uploads.as_ref()).await;
+        brought.lines.iter().for_each(|line| log.note(line));
+        log.tell().await;
+        match brought.stale {
+            Some(reason) => Collected::Stale(reason),
+            None => Collected::Done { artifacts: artifacts.clone(), caches: brought.caches },
+        }
     }
 }
 

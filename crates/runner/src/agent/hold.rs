@@ -1,14 +1,16 @@
 //! The side of a lease that deals with its keeper: passes orders on, keeps the output, reports back. A task of its own,
 //! so that a slow disk or a job that floods its output holds no heartbeat up.
 
+use std::pin::pin;
 use std::time::Duration;
 
-use tokio::sync::mpsc::{Receiver, Sender};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::oneshot;
 
 use crate::agent::drive::Event;
 use crate::agent::hands::{Hands, Hire};
 use crate::agent::tap::{Tap, executor_name};
+use crate::caches::Fetcher;
 use crate::clock::Uptime;
 use crate::keeper::{Finish, Order, Report};
 use crate::logs::Spool;
@@ -23,8 +25,9 @@ pub enum Tell {
 }
 
 const PATIENCE: Duration = Duration::from_secs(5);
+const LINES_WAITING_MAX: usize = 16;
 
-/// Whoever drives the session has gone.
+/// Nothing more is to be done: whoever drives the session has gone, or has been told the end.
 struct Unheard;
 
 /// From the keeper's start until it is gone. The log is handed on when the job is over.
@@ -36,8 +39,15 @@ pub async fn hold<H: Hire>(
     mut tells: Receiver<Tell>,
     events: Sender<Event>,
     log: oneshot::Sender<Spool>,
+    caches: Option<Fetcher>,
 ) {
     let steps = order.steps.clone();
+    let mut order = order;
+    if let Some(caches) = caches
+        && get_ready(&mut order, caches, &mut spool, &mut tells, &events).await.is_err()
+    {
+        return;
+    }
     let mut hands = match hire.start(order) {
         Ok(hands) => hands,
         Err(error) => {
@@ -50,6 +60,52 @@ pub async fn hold<H: Hire>(
     let _ = attend(&mut hands, &steps, &mut spool, &mut tap, &mut tells, &events).await;
     let _ = log.send(spool); // only wanted when the job has artifacts
     hands.end().await;
+}
+
+/// Fetches the job's caches. What the keeper would be told meanwhile is kept for it, or ends the job before it began.
+async fn get_ready(
+    order: &mut Order,
+    caches: Fetcher,
+    spool: &mut Spool,
+    tells: &mut Receiver<Tell>,
+    events: &Sender<Event>,
+) -> Result<(), Unheard> {
+    let (lines, mut said) = channel(LINES_WAITING_MAX);
+    let mut fetching = pin!(caches.fetch(lines));
+    loop {
+        tokio::select! {
+            biased;
+            Some(line) = said.recv() => {
+                spool.note(&format!("# {line}"));
+                say(events, Event::Written(spool.written())).await?;
+            }
+            tell = tells.recv() => match tell {
+                Some(Tell::Extend(until)) => order.until = until,
+                Some(Tell::Note(line)) => {
+                    spool.note(line);
+                    say(events, Event::Written(spool.written())).await?;
+                }
+                Some(Tell::Cancel(_)) => {
+                    let report = Report::Finished(Finish::Canceled { forced: false });
+                    pass_on(report, &order.steps, spool, events).await?;
+                    return Err(Unheard);
+                }
+                Some(Tell::Kill) => {
+                    say(events, Event::Gone).await?;
+                    return Err(Unheard);
+                }
+                None => return Err(Unheard),
+            },
+            orders = &mut fetching => {
+                order.caches = orders;
+                break;
+            }
+        }
+    }
+    while let Ok(line) = said.try_recv() {
+        spool.note(&format!("# {line}"));
+    }
+    say(events, Event::Written(spool.written())).await
 }
 
 async fn attend<H: Hands>(
@@ -117,11 +173,12 @@ async fn pass_on(
         }
         Report::StepEnded { .. } => {}
         Report::Output(bytes) => spool.output(bytes),
+        Report::Note { line } => spool.note(&format!("# {line}")),
         Report::Finished(finish) => finish_line(finish).into_iter().for_each(|line| spool.note(&line)),
     }
     say(events, Event::Written(spool.written())).await?;
     match report {
-        Report::Output(_) => Ok(()),
+        Report::Output(_) | Report::Note { .. } => Ok(()),
         Report::Finished(_) => say(events, Event::Finished { report, last_words: spool.last_words() }).await,
         Report::Chosen { .. } | Report::StepStarted { .. } | Report::StepEnded { .. } => {
             say(events, Event::Report(report)).await

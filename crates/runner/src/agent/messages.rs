@@ -5,7 +5,7 @@ use std::time::Duration;
 use hyper::header::{HeaderName, HeaderValue};
 use serde::Serialize;
 use wire::runner::{
-    AckLease, ArtifactRef, CancelAck, CanceledStatus, Complete, CompleteStatus, Decimal, Heartbeat,
+    AckLease, ArtifactRef, CacheRef, CancelAck, CanceledStatus, Complete, CompleteStatus, Decimal, Heartbeat,
     LeaseRequest, LogCursor, Progress, Timings, tag,
 };
 use wire::{LeaseId, RunnerId, Time};
@@ -65,8 +65,9 @@ impl Speaker {
                     read.map_err(|error| Lost { problem: format!("the log cannot be read: {error}") })?;
                 self.log(offset, bytes.unwrap_or_default(), timeout).await
             }
-            Request::Complete { verdict, artifacts, started_at, finished_at } => {
-                self.complete(verdict, artifacts.to_vec(), (started_at, finished_at), timeout).await
+            Request::Complete { verdict, artifacts, caches, started_at, finished_at } => {
+                let leaves = (artifacts.to_vec(), caches.to_vec());
+                self.complete(verdict, leaves, (started_at, finished_at), timeout).await
             }
             Request::CancelAck { summary } => self.cancel_ack(summary, timeout).await,
         }
@@ -116,7 +117,7 @@ impl Speaker {
     async fn complete(
         &self,
         verdict: Verdict,
-        artifacts: Vec<ArtifactRef>,
+        (artifacts, caches): (Vec<ArtifactRef>, Vec<CacheRef>),
         span: (Uptime, Uptime),
         timeout: Duration,
     ) -> Result<Reply, Lost> {
@@ -132,6 +133,7 @@ impl Speaker {
             exit_code: verdict.exit_code,
             timings: Some(Timings { started_at: on_the_wall(span.0), finished_at: on_the_wall(span.1) }),
             artifacts,
+            caches,
             summary: verdict.summary,
         };
         self.client.post_json("/v1/runner/complete", json(&message), timeout).await

@@ -1,13 +1,15 @@
 //! What is made ready before a lease is acknowledged: a folder, a log and an order, or the reason why there is none.
 
-use wire::runner::{ArtifactSpec, LeaseGranted};
+use wire::runner::{ArtifactSpec, CacheSpec, LeaseGranted};
 
 use crate::agent::settings::{Ground, Settings};
-use crate::agent::spec;
+use crate::agent::spec::{self, Task};
+use crate::caches::Fetcher;
 use crate::client::Client;
 use crate::keeper::Order;
 use crate::logs::Spool;
 use crate::session::Verdict;
+use crate::transfer::Uploads;
 use crate::workspace::{Folder, Place};
 
 /// What every slot shares.
@@ -22,35 +24,59 @@ pub struct Prepared {
     pub order: Result<Order, Verdict>,
     pub spool: Option<Spool>,
     pub artifacts: Vec<ArtifactSpec>,
+    /// If the job names any.
+    pub caches: Option<Fetcher>,
+}
+
+impl Prepared {
+    fn refused(verdict: Verdict, spool: Option<Spool>) -> Prepared {
+        Prepared { order: Err(verdict), spool, artifacts: Vec::new(), caches: None }
+    }
 }
 
 pub fn prepare<H>(shop: &Shop<H>, granted: &LeaseGranted) -> (Option<Place>, Prepared) {
     let place = match shop.folder.place() {
         Ok(place) => place,
         Err(error) => {
-            let order = Err(Verdict::no_workspace(&error.to_string()));
-            return (None, Prepared { order, spool: None, artifacts: Vec::new() });
+            return (None, Prepared::refused(Verdict::no_workspace(&error.to_string()), None));
         }
     };
     let mut spool = match Spool::create(&place.log()) {
         Ok(spool) => spool,
         Err(error) => {
-            let order = Err(Verdict::no_workspace(&error.to_string()));
-            return (Some(place), Prepared { order, spool: None, artifacts: Vec::new() });
+            return (Some(place), Prepared::refused(Verdict::no_workspace(&error.to_string()), None));
         }
     };
-    let (order, artifacts) = match spec::order(granted, &shop.settings) {
-        Ok((order, artifacts)) => {
+    let prepared = match spec::task(granted, &shop.settings) {
+        Ok(Task { order, artifacts, caches }) => {
             let workspace = match &shop.settings.ground {
                 Ground::Fresh | Ground::CopyOf(_) => place.workspace(),
                 Ground::InPlace(folder) => folder.clone(),
             };
-            (Ok(Order { workspace, scratch: place.scratch(), ..order }), artifacts)
+            Prepared {
+                order: Ok(Order { workspace, scratch: place.scratch(), ..order }),
+                spool: Some(spool),
+                artifacts,
+                caches: (!caches.is_empty()).then(|| fetcher(shop, granted, &place, caches)),
+            }
         }
         Err(verdict) => {
             spool.note(&format!("# {}", verdict.summary));
-            (Err(verdict), Vec::new())
+            Prepared::refused(verdict, Some(spool))
         }
     };
-    (Some(place), Prepared { order, spool: Some(spool), artifacts })
+    (Some(place), prepared)
+}
+
+fn fetcher<H>(shop: &Shop<H>, granted: &LeaseGranted, place: &Place, specs: Vec<CacheSpec>) -> Fetcher {
+    let uploads = granted
+        .tenant_id
+        .and_then(|tenant| Uploads::new(shop.client.clone(), &tenant.to_string()).under(&granted.lease_id));
+    Fetcher {
+        client: shop.client.clone(),
+        base: uploads.map(|uploads| uploads.address()),
+        specs,
+        folder: place.caches(),
+        bytes_max: shop.settings.artifacts_bytes_max,
+    }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use wire::decode;
-use wire::runner::{ArtifactSpec, LeaseGranted};
+use wire::runner::{ArtifactSpec, CacheSpec, LeaseGranted};
 
 use crate::agent::settings::{Ground, Settings};
 use crate::client::seconds;
@@ -34,15 +34,25 @@ struct Spec {
     #[serde(default)]
     artifacts: Vec<ArtifactSpec>,
     #[serde(default)]
+    caches: Vec<CacheSpec>,
+    #[serde(default)]
     network: Option<bool>,
     /// Of a standalone job.
     #[serde(default)]
     payload: Option<Box<RawValue>>,
 }
 
-/// Everything but the folders and the lease's deadline, which come later; and the artifacts, which are none of the
-/// keeper's business.
-pub fn order(granted: &LeaseGranted, settings: &Settings) -> Result<(Order, Vec<ArtifactSpec>), Verdict> {
+/// What a lease asks for. Which artifacts are kept, and under which keys caches are found, is none of the keeper's
+/// business.
+#[derive(Debug)]
+pub struct Task {
+    pub order: Order,
+    pub artifacts: Vec<ArtifactSpec>,
+    pub caches: Vec<CacheSpec>,
+}
+
+/// Everything but the folders and the lease's deadline, which come later.
+pub fn task(granted: &LeaseGranted, settings: &Settings) -> Result<Task, Verdict> {
     let refuse = |problem: &str| Verdict::not_executable(problem);
     let Some(text) = granted.job_spec.as_deref() else {
         return Err(refuse(
@@ -72,11 +82,13 @@ pub fn order(granted: &LeaseGranted, settings: &Settings) -> Result<(Order, Vec<
         executor: settings.executor,
         network: settings.network.allows(spec.network),
         limits: settings.limits,
+        caches: Vec::new(),
+        cache_bytes_max: settings.artifacts_bytes_max,
         max_runtime: seconds(granted.max_runtime_seconds),
         grace: TIMEOUT_GRACE,
         until: Uptime::from_start(Duration::ZERO),
     };
-    Ok((order, spec.artifacts))
+    Ok(Task { order, artifacts: spec.artifacts, caches: spec.caches })
 }
 
 /// A standalone job's payload is a specification too, when it has steps.
@@ -128,7 +140,7 @@ mod tests {
             artifacts_bytes_max: 1,
             tap: None,
         };
-        order(&granted, &settings).map(|(order, _)| order).map_err(|verdict| verdict.summary)
+        task(&granted, &settings).map(|task| task.order).map_err(|verdict| verdict.summary)
     }
 
     #[test]

@@ -80,6 +80,7 @@ fn what(report: &Report, steps: &[String]) -> Option<What> {
         }
         Report::StepEnded { index, exit_code } => What::StepEnded { index: *index, exit_code: *exit_code },
         Report::Output(bytes) => What::Output(bytes.clone()),
+        Report::Note { line } => What::Output(format!("{line}\n").into_bytes()),
         Report::Finished(_) => return None,
     })
 }

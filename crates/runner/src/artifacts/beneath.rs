@@ -1,13 +1,14 @@
 //! Opening what lies beneath a folder, and nothing else: no link is followed anywhere on the way, so nobody can swap one in
 //! between a look and an open.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Component, Path};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, openat, openat2, statat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, mkdirat, openat, openat2, statat, unlinkat};
 use rustix::io::Errno;
 
 /// The kernel, or a filter around us, does not know the newer call.
@@ -36,6 +37,40 @@ impl Root {
             return Err(io::Error::other("it is no regular file"));
         }
         Ok(file)
+    }
+
+    /// A folder beneath, made if need be, as are those on the way to it.
+    pub fn make_folder(&self, path: &Path) -> io::Result<OwnedFd> {
+        let mut at = self.folder(Path::new(""))?;
+        for part in path.components() {
+            let Component::Normal(name) = part else {
+                return Err(io::Error::other("the path leads out of its folder"));
+            };
+            match mkdirat(&at, name, Mode::from_raw_mode(0o755)) {
+                Ok(()) | Err(Errno::EXIST) => at = openat(&at, name, folder_flags(), Mode::empty())?,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(at)
+    }
+
+    /// Takes away what has this name in a folder, unless it is a folder itself. A link goes, and not what it leads to.
+    pub fn clear(folder: &OwnedFd, name: &OsStr) -> io::Result<()> {
+        match unlinkat(folder, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// A new file in a folder.
+    pub fn make_file(folder: &OwnedFd, name: &OsStr) -> io::Result<File> {
+        let flags = OFlags::WRONLY
+            | OFlags::CREATE
+            | OFlags::EXCL
+            | OFlags::NOFOLLOW
+            | OFlags::CLOEXEC
+            | OFlags::NOCTTY;
+        Ok(File::from(openat(folder, name, flags, Mode::from_raw_mode(0o600))?))
     }
 
     /// Why a file that may not be read is not ours to read.

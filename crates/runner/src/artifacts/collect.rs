@@ -79,7 +79,7 @@ impl Collector {
     /// Brings all of it to the server. The line says what was done.
     pub async fn bring(&self, haul: Haul) -> (Collected, Option<String>) {
         if haul.files.is_empty() {
-            return (Collected::Done { artifacts: Vec::new() }, None);
+            return (Collected::Done { artifacts: Vec::new(), caches: Vec::new() }, None);
         }
         let Some(uploads) = &self.uploads else {
             let problem = "the server did not say whose job it is; is it older than this runner?".into();
@@ -111,7 +111,7 @@ impl Collector {
         artifacts.sort_by(|one, other| (&one.path, &one.r#type).cmp(&(&other.path, &other.r#type)));
         let plural = if count == 1 { "" } else { "s" };
         (
-            Collected::Done { artifacts },
+            Collected::Done { artifacts, caches: Vec::new() },
             Some(format!("artifacts: {count} file{plural}, {bytes} bytes uploaded")),
         )
     }

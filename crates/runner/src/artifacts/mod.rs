@@ -11,7 +11,9 @@ mod globs;
 mod notes;
 mod walk;
 
+pub use beneath::Root;
 pub use collect::Collector;
+pub use notes::{Notes, shown};
 pub use walk::Bounds;
 
 /// The most files of one job.

@@ -179,9 +179,20 @@ impl Client {
 
     /// Asks for bytes from `offset` on. An answer of 206 begins there, one of 200 at the beginning.
     pub async fn open_from(&self, path: &str, offset: u64, timeout: Duration) -> Result<Stream, Lost> {
+        self.open_from_with(path, &[], offset, timeout).await
+    }
+
+    pub async fn open_from_with(
+        &self,
+        path: &str,
+        headers: &[Header],
+        offset: u64,
+        timeout: Duration,
+    ) -> Result<Stream, Lost> {
         let range = (offset > 0).then(|| format!("bytes={offset}-"));
         let range = range.and_then(|range| HeaderValue::from_str(&range).ok());
-        let headers: Vec<Header> = range.into_iter().map(|range| (RANGE, range)).collect();
+        let mut headers = headers.to_vec();
+        headers.extend(range.map(|range| (RANGE, range)));
         self.stream(path, &headers, timeout).await
     }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Problem;
+use super::caches;
 use super::checkout;
 use super::copy;
 use super::environment;
@@ -106,6 +107,17 @@ impl Course {
         }
     }
 
+    /// Packs what later jobs may find. A cancel makes it pointless; the end of the lease ends all.
+    pub async fn save_caches(&self) {
+        let (Some(places), Some(kind)) = (&self.places, self.opening) else { return };
+        let mut agent = self.agent.clone();
+        tokio::select! {
+            biased;
+            _ = agent.canceled() => {}
+            () = caches::save(&self.order, places, kind, &self.reports) => {}
+        }
+    }
+
     /// What is to be removed when all is said.
     pub fn places(&self) -> Option<Places> {
         self.places.clone()
@@ -131,6 +143,7 @@ impl Course {
         if let Some(copy) = &self.order.copy {
             copy::run(copy, places).await?;
         }
+        caches::restore(&self.order, places, chosen.kind, &self.reports).await;
         places.enter(&self.order.workdir)?;
         let word = word();
         let job = Job { order: &self.order, places, environment, reaper: &self.reaper, word: &word };

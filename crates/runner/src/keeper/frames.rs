@@ -115,6 +115,7 @@ pub fn report_frame(report: Report) -> Result<Vec<u8>> {
         Report::Chosen { executor, why } => Told::Chosen { executor, why },
         Report::StepStarted { index } => Told::StepStarted { index },
         Report::StepEnded { index, exit_code } => Told::StepEnded { index, exit_code },
+        Report::Note { line } => Told::Note { line },
         Report::Finished(finish) => Told::Finished { finish },
     };
     frame(KIND_JSON, &serde_json::to_vec(&told)?, REPORT_BYTES_MAX)
@@ -140,6 +141,7 @@ enum Told {
     Chosen { executor: ExecutorKind, why: String },
     StepStarted { index: u32 },
     StepEnded { index: u32, exit_code: i32 },
+    Note { line: String },
     Finished { finish: Finish },
 }
 
@@ -149,6 +151,7 @@ impl From<Told> for Report {
             Told::Chosen { executor, why } => Report::Chosen { executor, why },
             Told::StepStarted { index } => Report::StepStarted { index },
             Told::StepEnded { index, exit_code } => Report::StepEnded { index, exit_code },
+            Told::Note { line } => Report::Note { line },
             Told::Finished { finish } => Report::Finished(finish),
         }
     }
@@ -175,6 +178,7 @@ mod tests {
             Report::Output(vec![0, 255, b'\n', b'J']),
             Report::Output(vec![]),
             Report::StepEnded { index: 0, exit_code: 137 },
+            Report::Note { line: "by the way".into() },
             Report::Finished(Finish::Infra { problem: "no disk".into() }),
         ]
     }

@@ -4,6 +4,7 @@
 //!
 //! Never: a word to the orchestrator; a secret of ours; a process of the job left behind when it says `Finished`.
 
+mod caches;
 mod checkout;
 mod copy;
 mod course;
@@ -20,7 +21,7 @@ mod sweep;
 mod tree;
 
 pub use handle::{Idle, Keeper};
-pub use order::{Checkout, Choice, CopyOf, ExecutorKind, Finish, Limits, Order, Report, Say};
+pub use order::{CacheOrder, Checkout, Choice, CopyOf, ExecutorKind, Finish, Limits, Order, Report, Say};
 pub use serve::main;
 
 pub(crate) use frames::OUTPUT_BYTES_MAX;

@@ -30,6 +30,10 @@ pub struct Order {
     pub executor: Choice,
     pub network: bool,
     pub limits: Limits,
+    /// Unpacked after the checkout, packed when the job has succeeded.
+    pub caches: Vec<CacheOrder>,
+    /// The most that one of them may have.
+    pub cache_bytes_max: u64,
     /// From the first step on.
     pub max_runtime: Duration,
     /// Between SIGTERM and SIGKILL when the job runs out of time.
@@ -45,6 +49,19 @@ pub struct CopyOf {
     /// A file that names what is copied: for each a letter (`f` a file, `x` an executable one, `l` a link, `m` a submodule,
     /// whose place stays empty), its path below the folder, and a zero byte; in the order of the paths.
     pub list: PathBuf,
+}
+
+/// One cache of the job, without the key: that is between the agent and the server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CacheOrder {
+    /// For the log.
+    pub name: String,
+    /// Relative to the workspace, or to the job's home when they begin with `~/`.
+    pub paths: Vec<String>,
+    /// What was found for it.
+    pub archive: Option<PathBuf>,
+    /// Where to put what the job leaves; `None` when that is known already.
+    pub save_to: Option<PathBuf>,
 }
 
 /// What the runner's operator wants.
@@ -102,6 +119,10 @@ pub enum Report {
     },
     /// What the job wrote, standard output and error as they came.
     Output(Vec<u8>),
+    /// A line for the job's log.
+    Note {
+        line: String,
+    },
     /// Last, and once: no process of the job is left.
     Finished(Finish),
 }

@@ -55,6 +55,9 @@ async fn serve() -> io::Result<ExitCode> {
     let places = course.places();
     let last_words = async {
         course.drain().await;
+        if finish == Finish::Succeeded {
+            course.save_caches().await;
+        }
         course.reports.send(Report::Finished(finish)).await;
         drop(course); // and with it the last sender, so that the writer comes to an end
         let _ = writer.await;

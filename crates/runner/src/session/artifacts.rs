@@ -13,7 +13,10 @@ impl Session {
         let mut verdict = verdict.clone();
         let succeeded = verdict.outcome == Outcome::Succeeded;
         match collected {
-            Collected::Done { artifacts } => self.artifacts = artifacts.into(),
+            Collected::Done { artifacts, caches } => {
+                self.artifacts = artifacts.into();
+                self.caches = caches.into();
+            }
             Collected::TooMuch { problem } if succeeded => verdict = Verdict::not_executable(&problem),
             Collected::Failed { problem, .. } if succeeded => verdict = Verdict::upload_failed(&problem),
             // How the job failed says more than what became of its reports.
@@ -31,7 +34,7 @@ impl Session {
     pub(super) fn worth_collecting(&self, verdict: &Verdict) -> Option<Which> {
         let wanted = self.terms.artifacts;
         let which = match verdict.outcome {
-            Outcome::Succeeded => wanted.any.then_some(Which::All),
+            Outcome::Succeeded => (wanted.any || wanted.caches).then_some(Which::All),
             Outcome::Failed | Outcome::TimedOut => wanted.reports.then_some(Which::Reports),
             Outcome::Infra => None,
         };

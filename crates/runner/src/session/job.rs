@@ -25,7 +25,7 @@ impl Session {
         match report {
             Report::StepStarted { index } => self.step = Some(*index),
             Report::Finished(finish) => self.on_finished(now, Some(finish)),
-            Report::Chosen { .. } | Report::StepEnded { .. } | Report::Output(_) => {}
+            Report::Chosen { .. } | Report::StepEnded { .. } | Report::Output(_) | Report::Note { .. } => {}
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use wire::runner::{ArtifactRef, Phase};
+use wire::runner::{ArtifactRef, CacheRef, Phase};
 
 use crate::clock::Uptime;
 use crate::session::lease::Lease;
@@ -38,6 +38,7 @@ pub struct Session {
     pub(super) finished_at: Uptime,
     /// What arrived of what the job made.
     pub(super) artifacts: Arc<[ArtifactRef]>,
+    pub(super) caches: Arc<[CacheRef]>,
     pub(super) actions: VecDeque<Action>,
 }
 
@@ -114,6 +115,7 @@ impl Session {
             started_at: now,
             finished_at: now,
             artifacts: Arc::default(),
+            caches: Arc::default(),
             actions: VecDeque::new(),
         }
     }
@@ -178,6 +180,7 @@ impl Session {
             Ending::Complete(verdict) => Request::Complete {
                 verdict: verdict.clone(),
                 artifacts: self.artifacts.clone(),
+                caches: self.caches.clone(),
                 started_at: self.started_at,
                 finished_at: self.finished_at,
             },

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use wire::runner::{ArtifactRef, Phase, StaleReason};
+use wire::runner::{ArtifactRef, CacheRef, Phase, StaleReason};
 
 use crate::clock::Uptime;
 use crate::session::verdict::Verdict;
@@ -24,6 +24,8 @@ pub struct Wanted {
     pub any: bool,
     /// Some of a type that is wanted also when the job fails.
     pub reports: bool,
+    /// Something for later jobs to find; only a success leaves it.
+    pub caches: bool,
 }
 
 /// Which of them to bring.
@@ -48,6 +50,7 @@ impl Which {
 pub enum Collected {
     Done {
         artifacts: Vec<ArtifactRef>,
+        caches: Vec<CacheRef>,
     },
     /// The job left more than it may.
     TooMuch {
@@ -92,6 +95,8 @@ pub enum Request {
     Complete {
         verdict: Verdict,
         artifacts: Arc<[ArtifactRef]>,
+        /// Of a success only.
+        caches: Arc<[CacheRef]>,
         started_at: Uptime,
         finished_at: Uptime,
     },

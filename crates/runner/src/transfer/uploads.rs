@@ -90,6 +90,11 @@ impl Uploads {
         Some(self)
     }
 
+    /// Below which path, and with which headers.
+    pub fn address(self) -> (String, Vec<Header>) {
+        (self.base, self.headers)
+    }
+
     /// Returns when the server has the file for good, or never will.
     pub async fn put(&self, source: &Source, journal: &dyn Journal) -> Result<Uploaded, UploadError> {
         let mut backoff = Backoff::default();

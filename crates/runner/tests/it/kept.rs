@@ -51,6 +51,8 @@ impl World {
             executor: self.choice,
             network: false,
             limits: Limits::default(),
+            caches: vec![],
+            cache_bytes_max: 64 * 1024 * 1024,
             max_runtime: LONG,
             grace: Duration::from_secs(1),
             until: Uptime::now().plus(LONG),
@@ -108,6 +110,7 @@ impl Scene {
 pub struct Told {
     pub chosen: Option<(ExecutorKind, String)>,
     pub output: Vec<u8>,
+    pub notes: Vec<String>,
     pub started: Vec<u32>,
     pub ended: Vec<(u32, i32)>,
     pub finish: Option<Finish>,
@@ -148,6 +151,7 @@ impl Kept {
             Report::StepStarted { index } => self.told.started.push(index),
             Report::StepEnded { index, exit_code } => self.told.ended.push((index, exit_code)),
             Report::Output(bytes) => self.told.output.extend(bytes),
+            Report::Note { line } => self.told.notes.push(line),
             Report::Finished(finish) => self.told.finish = Some(finish),
         }
         true

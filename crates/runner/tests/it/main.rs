@@ -2,6 +2,7 @@
 //! processes.
 
 mod agent;
+mod caches;
 mod depot;
 mod executors;
 mod keeper;

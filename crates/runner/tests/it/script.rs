@@ -151,7 +151,7 @@ impl World {
                 format!("heartbeat {phase} step {step} sent {bytes_sent}")
             }
             Request::Log { offset } => format!("log {offset}"),
-            Request::Complete { verdict, artifacts, started_at, finished_at } => {
+            Request::Complete { verdict, artifacts, started_at, finished_at, .. } => {
                 assert!(started_at <= finished_at);
                 let with =
                     if artifacts.is_empty() { String::new() } else { format!(" with {}", artifacts.len()) };
@@ -197,7 +197,7 @@ fn collected(words: &[&str]) -> Result<Collected, String> {
         Ok::<_, String>(vec![artifact; number(count)? as usize])
     };
     Ok(match words {
-        ["done", count] => Collected::Done { artifacts: artifacts(count)? },
+        ["done", count] => Collected::Done { artifacts: artifacts(count)?, caches: Vec::new() },
         ["too-much", problem @ ..] => Collected::TooMuch { problem: problem.join(" ") },
         ["failed", count, problem @ ..] => {
             Collected::Failed { problem: problem.join(" "), artifacts: artifacts(count)? }

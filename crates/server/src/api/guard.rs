@@ -23,7 +23,7 @@ use crate::api::state::Api;
 use crate::api::vault::Caller;
 
 /// The header that names a lease; never in a path, never logged.
-const LEASE: &str = "Delta-Lease";
+pub const LEASE: &str = "Delta-Lease";
 
 /// An operator.
 pub struct AdminAccess;

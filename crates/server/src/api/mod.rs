@@ -5,6 +5,7 @@
 
 mod artifacts;
 mod bounds;
+mod caches;
 mod document;
 mod edge;
 mod events;

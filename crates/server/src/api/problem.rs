@@ -132,6 +132,7 @@ impl From<Refusal> for Problem {
             | Refusal::VersionNotPublished
             | Refusal::VersionTombstoned
             | Refusal::RetentionOver
+            | Refusal::CacheNotFound
             | Refusal::CollectionNotFound
             | Refusal::CollectionLost
             | Refusal::MarkNotComplete => problem,
@@ -149,6 +150,7 @@ fn status_of(refusal: &Refusal) -> StatusCode {
         | Refusal::TokenNotFound
         | Refusal::UploadNotFound
         | Refusal::VersionNotFound
+        | Refusal::CacheNotFound
         | Refusal::CollectionNotFound => StatusCode::NOT_FOUND,
         Refusal::StaleLease { .. }
         | Refusal::LeaseNotAcknowledged

@@ -8,7 +8,7 @@ use crate::api::document::Routes;
 use crate::api::edge::{edge, no_method, no_route};
 use crate::api::state::Api;
 use crate::api::{
-    artifacts, events, jobs, logs, open, outbox, runner, runners, runs, tenants, tokens, webhooks,
+    artifacts, caches, events, jobs, logs, open, outbox, runner, runners, runs, tenants, tokens, webhooks,
 };
 
 pub fn router<S: Store>(api: Api<S>) -> Router {
@@ -26,7 +26,8 @@ pub fn router<S: Store>(api: Api<S>) -> Router {
         webhooks::routes,
         outbox::routes,
         artifacts::routes,
-    ] as [fn(Routes<S>) -> Routes<S>; 12]
+        caches::routes,
+    ] as [fn(Routes<S>) -> Routes<S>; 13]
     {
         routes = add(routes);
     }

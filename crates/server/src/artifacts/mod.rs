@@ -11,6 +11,7 @@ pub mod collector;
 pub mod judge;
 pub mod parts;
 mod reports;
+pub mod saved;
 pub mod small;
 pub mod stored;
 pub mod stream;

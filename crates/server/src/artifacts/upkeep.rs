@@ -1,9 +1,10 @@
-//! Upkeep: uploads whose time is over, bytes that no blob names, versions and artifacts that are kept no longer, and
-//! collections that nobody works on. It finds them by their index; a hint only makes it look sooner.
+//! Upkeep: uploads whose time is over, bytes that no blob names, versions, artifacts and caches that are kept no longer,
+//! and collections that nobody works on. It finds them by their index; a hint only makes it look sooner.
 
 use std::time::Duration;
 
 use decisions::Hint;
+use decisions::caches::{CacheDue, Reason};
 use decisions::records::Upload;
 use decisions::uploads::{UploadDue, UploadReaped};
 use decisions::versions::{BundleDue, VersionDue};
@@ -17,6 +18,9 @@ use crate::engine::Engine;
 /// Of each kind, in one round.
 const ROUND_MAX: usize = 200;
 
+/// All caches are added up for it, so not at every look.
+const CACHES_EVERY: Duration = Duration::from_secs(60);
+
 pub struct Upkeep<S> {
     pub engine: Engine<S>,
     pub blobs: Blobs,
@@ -25,6 +29,10 @@ pub struct Upkeep<S> {
     pub interval: Duration,
     /// How often to collect without being asked.
     pub collect_every: Duration,
+    /// How long a cache is kept that no job asks for.
+    pub cache_ttl: Duration,
+    /// What the caches of one tenant may take.
+    pub cache_bytes_max: u64,
 }
 
 impl<S: Store> Upkeep<S> {
@@ -32,12 +40,21 @@ impl<S: Store> Upkeep<S> {
         let mut hints = self.engine.hints();
         let clock = self.engine.clock();
         let mut collect_at = clock.now().plus(self.collect_every);
+        let caches_every = (self.cache_ttl / 4).clamp(self.interval, CACHES_EVERY.max(self.interval));
+        let mut caches_at = clock.now();
         loop {
             let full = self.round().await.unwrap_or_else(|error| {
                 tracing::warn!(%error, "the store does not say which artifacts are due; the next round asks again");
                 self.engine.metrics().failed("upkeep_failed");
                 false
             });
+            if clock.now() >= caches_at {
+                caches_at = clock.now().plus(caches_every);
+                if let Err(error) = self.caches_round().await {
+                    tracing::warn!(%error, "the store does not say which caches go; the next round asks again");
+                    self.engine.metrics().failed("upkeep_failed");
+                }
+            }
             if let Err(error) = self.collector.take_over().await {
                 tracing::warn!(%error, "a collection waits for somebody to go on with it");
             }
@@ -80,6 +97,20 @@ impl<S: Store> Upkeep<S> {
             }
         }
         Ok(reaped && most.contains(&ROUND_MAX))
+    }
+
+    /// Drops the caches that nobody uses, and the longest unused of tenants that have too many. What one round leaves, the
+    /// next finds.
+    pub async fn caches_round(&self) -> Result<(), StoreError> {
+        let (store, now) = (self.engine.store(), self.engine.clock().now());
+        let due = store.caches_due(now, self.cache_ttl, self.cache_bytes_max, ROUND_MAX).await?;
+        for name in due.unused {
+            self.settle(CacheDue { name, because: Reason::Unused }).await;
+        }
+        for (name, used_at) in due.beyond {
+            self.settle(CacheDue { name, because: Reason::Beyond { used_at } }).await;
+        }
+        Ok(())
     }
 
     async fn reap(&self, upload: &Upload) -> Result<(), BlobError> {

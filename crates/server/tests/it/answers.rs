@@ -154,6 +154,7 @@ fn detail(refusal: &Refusal) -> String {
         | Refusal::VersionNotPublished
         | Refusal::VersionTombstoned
         | Refusal::RetentionOver
+        | Refusal::CacheNotFound
         | Refusal::CollectionNotFound
         | Refusal::CollectionLost
         | Refusal::MarkNotComplete

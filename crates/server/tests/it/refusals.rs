@@ -211,6 +211,7 @@ cases! { Refusal:
     VersionNotPublished, "version_not_published";
     VersionTombstoned, "version_tombstoned";
     RetentionOver, "retention_over";
+    CacheNotFound, "cache_not_found";
     CollectionNotFound, "collection_not_found";
     CollectionLost, "collection_lost";
     MarkNotComplete, "mark_not_complete";

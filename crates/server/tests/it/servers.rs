@@ -161,6 +161,7 @@ async fn leased(engine: &Engine<Postgres>, runner: &str, wanted: Wanted) -> Opti
             summary,
             artifacts,
             stored: None,
+            saves: None,
         },
     ))
 }

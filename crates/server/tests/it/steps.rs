@@ -232,8 +232,17 @@ impl<S: Store> World<S> {
                     "fail" => (CompleteStatus::Failed, words.number("exit")?.unwrap_or(1)),
                     other => return Err(format!("a job completes `ok` or `fail`, not `{other}`")),
                 };
-                Complete { lease, runner, status, exit_code, summary: words.rest(2), artifacts, stored: None }
-                    .into()
+                Complete {
+                    lease,
+                    runner,
+                    status,
+                    exit_code,
+                    summary: words.rest(2),
+                    artifacts,
+                    stored: None,
+                    saves: None,
+                }
+                .into()
             }
             "log" => {
                 let offset = words.at(1)?.parse().map_err(|_| "expected an offset")?;

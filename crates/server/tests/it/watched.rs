@@ -3,18 +3,20 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use decisions::doctor::{BlobFile, JobFile, RunFile};
 use decisions::records::{
-    Blob, Bundle, Collection, Collector, Delivery, Event, Execution, Job, LaneKey, Log, LogChunk, Queue,
-    QueueId, Run, Runner, Tenant, Token, Upload, Usage, Version, VersionName, Webhook, WebhookKey,
+    Blob, Bundle, Cache, Collection, Collector, Delivery, Event, Execution, Job, LaneKey, Log, LogChunk,
+    Queue, QueueId, Run, Runner, Tenant, Token, Trust, Upload, Usage, Version, VersionName, Webhook,
+    WebhookKey,
 };
 use decisions::{Ask, Book};
-use store::{ArtifactsDue, Due, Loaded, LogBounds, OutboxCounts, Store, StoreError};
+use store::{ArtifactsDue, CachesDue, Due, Loaded, LogBounds, OutboxCounts, Store, StoreError};
 use tokio::sync::{Notify, Semaphore};
 use wire::{
-    BlobId, CollectionId, Digest, ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time, TokenId,
-    UploadId, VersionId,
+    BlobId, CacheId, CollectionId, Digest, ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time,
+    TokenId, UploadId, VersionId,
 };
 
 pub struct Watched<S> {
@@ -312,6 +314,39 @@ impl<S: Store> Store for Watched<S> {
 
     async fn bundle_of(&self, job: JobId) -> Result<Option<Bundle>, StoreError> {
         self.inner.bundle_of(job).await
+    }
+
+    async fn find_cache(
+        &self,
+        tenant: TenantId,
+        trusts: &[Trust],
+        key: &str,
+        prefix: Option<&str>,
+    ) -> Result<Option<Cache>, StoreError> {
+        self.inner.find_cache(tenant, trusts, key, prefix).await
+    }
+
+    async fn cache_with(&self, tenant: TenantId, id: CacheId) -> Result<Option<Cache>, StoreError> {
+        self.inner.cache_with(tenant, id).await
+    }
+
+    async fn caches_of(
+        &self,
+        tenant: TenantId,
+        after: Option<CacheId>,
+        limit: usize,
+    ) -> Result<Vec<Cache>, StoreError> {
+        self.inner.caches_of(tenant, after, limit).await
+    }
+
+    async fn caches_due(
+        &self,
+        now: Time,
+        ttl: Duration,
+        bytes_max: u64,
+        limit: usize,
+    ) -> Result<CachesDue, StoreError> {
+        self.inner.caches_due(now, ttl, bytes_max, limit).await
     }
 
     async fn collection(&self, id: CollectionId) -> Result<Option<Collection>, StoreError> {

@@ -468,6 +468,26 @@ CREATE TABLE bundle_artifacts (
 );
 CREATE INDEX bundle_artifacts_blob ON bundle_artifacts (blob_id);
 
+-- Files that jobs left for later ones. A name that was dropped is there for the next that saves under it.
+CREATE TABLE caches (
+    tenant_id   text COLLATE "C" NOT NULL REFERENCES tenants (id),
+    trust       text COLLATE "C" NOT NULL CHECK (trust IN ('trusted', 'untrusted')),
+    key         text COLLATE "C" NOT NULL,
+    id          text COLLATE "C" NOT NULL,
+    blob_id     text COLLATE "C" NOT NULL REFERENCES blobs (id),
+    digest      bytea       NOT NULL CHECK (octet_length(digest) = 32),
+    bytes       bigint      NOT NULL CHECK (bytes >= 0),
+    job_id      text COLLATE "C" NOT NULL REFERENCES jobs (id),
+    created_at  timestamptz NOT NULL,
+    used_at     timestamptz NOT NULL,
+    dropped     boolean     NOT NULL,
+    PRIMARY KEY (tenant_id, trust, key)
+);
+CREATE UNIQUE INDEX caches_id ON caches (tenant_id, id) WHERE NOT dropped;
+CREATE INDEX caches_used ON caches (used_at) WHERE NOT dropped;
+CREATE INDEX caches_kept ON caches (tenant_id, used_at) INCLUDE (bytes) WHERE NOT dropped;
+CREATE INDEX caches_blob ON caches (blob_id);
+
 -- Runs of the collector, one at a time.
 CREATE TABLE collections (
     id                text COLLATE "C" NOT NULL PRIMARY KEY,

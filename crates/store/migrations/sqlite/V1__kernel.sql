@@ -474,6 +474,26 @@ CREATE TABLE bundle_artifacts (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX bundle_artifacts_blob ON bundle_artifacts (blob_id);
 
+-- Files that jobs left for later ones. A name that was dropped is there for the next that saves under it.
+CREATE TABLE caches (
+    tenant_id   TEXT    NOT NULL REFERENCES tenants (id),
+    trust       TEXT    NOT NULL CHECK (trust = 'trusted' OR trust = 'untrusted'),
+    key         TEXT    NOT NULL,
+    id          TEXT    NOT NULL,
+    blob_id     TEXT    NOT NULL REFERENCES blobs (id),
+    digest      BLOB    NOT NULL CHECK (length(digest) = 32),
+    bytes       INTEGER NOT NULL CHECK (bytes >= 0),
+    job_id      TEXT    NOT NULL REFERENCES jobs (id),
+    created_at  INTEGER NOT NULL,
+    used_at     INTEGER NOT NULL,
+    dropped     INTEGER NOT NULL,
+    PRIMARY KEY (tenant_id, trust, key)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX caches_id ON caches (tenant_id, id) WHERE NOT dropped;
+CREATE INDEX caches_used ON caches (used_at) WHERE NOT dropped;
+CREATE INDEX caches_kept ON caches (tenant_id, used_at, bytes) WHERE NOT dropped;
+CREATE INDEX caches_blob ON caches (blob_id);
+
 -- Runs of the collector, one at a time.
 CREATE TABLE collections (
     id                TEXT    NOT NULL PRIMARY KEY,

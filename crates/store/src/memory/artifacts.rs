@@ -52,7 +52,7 @@ impl Loader<'_> {
         entries.iter().flat_map(|entries| entries.iter()).for_each(|entry| self.blob(entry.blob));
     }
 
-    fn blob(&mut self, id: BlobId) {
+    pub fn blob(&mut self, id: BlobId) {
         self.tables.blobs.bring(&id, &mut self.book.blobs, &mut self.seen.blobs);
     }
 
@@ -146,8 +146,9 @@ impl Tables {
         let entries = versions.flat_map(|version| version.entries.iter()).filter(|it| it.blob == blob.id);
         let bundles = self.bundles.all().filter(|bundle| !bundle.dropped);
         let artifacts = bundles.flat_map(|bundle| bundle.artifacts.iter()).filter(|it| it.blob == blob.id);
+        let caches = self.caches.all().filter(|cache| !cache.dropped && cache.blob == blob.id);
         BlobFile {
-            refs: (entries.count() + artifacts.count()) as u64,
+            refs: (entries.count() + artifacts.count() + caches.count()) as u64,
             events: self.events_of(&blob.id.to_string()),
             blob: blob.clone(),
         }

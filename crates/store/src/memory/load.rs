@@ -68,6 +68,7 @@ impl Loader<'_> {
             Ask::Version(id) => self.version(*id),
             Ask::Blob(id) => self.possessed(*id),
             Ask::Bundle(id) => self.bundle(*id),
+            Ask::Cache(name) => self.cache(name),
             Ask::Collector => self.collector(),
             Ask::Collection(id) => self.collection(*id),
         }

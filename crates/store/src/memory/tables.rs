@@ -6,9 +6,9 @@ use std::sync::Arc;
 use decisions::Book;
 use decisions::book::{Kept, Shelf};
 use decisions::records::{
-    Attempt, AttemptKey, Blob, Bundle, Collection, Collector, Delivery, EffectRow, Event, Execution, Group,
-    GroupId, Job, Log, Possession, PossessionKey, Queue, ReadyKey, Run, Runner, Tenant, Token, Transition,
-    Upload, Usage, Version, VersionName, Webhook, WebhookKey,
+    Attempt, AttemptKey, Blob, Bundle, Cache, CacheName, Collection, Collector, Delivery, EffectRow, Event,
+    Execution, Group, GroupId, Job, Log, Possession, PossessionKey, Queue, ReadyKey, Run, Runner, Tenant,
+    Token, Transition, Upload, Usage, Version, VersionName, Webhook, WebhookKey,
 };
 use wire::{
     BlobId, CollectionId, Digest, ExecId, JobId, MessageId, RunId, TenantId, TokenId, UploadId, VersionId,
@@ -81,6 +81,7 @@ pub struct Seen {
     pub usages: BTreeMap<TenantId, u64>,
     pub versions: BTreeMap<VersionId, u64>,
     pub bundles: BTreeMap<ExecId, u64>,
+    pub caches: BTreeMap<CacheName, u64>,
     pub collections: BTreeMap<CollectionId, u64>,
     pub collector: BTreeMap<(), u64>,
     pub groups: BTreeMap<GroupId, u64>,
@@ -105,6 +106,7 @@ pub struct Tables {
     pub usages: Table<Usage>,
     pub versions: Table<Version>,
     pub bundles: Table<Bundle>,
+    pub caches: Table<Cache>,
     pub collections: Table<Collection>,
     pub collector: Table<Collector>,
     pub groups: Table<Group>,
@@ -140,6 +142,7 @@ impl Tables {
         self.usages.check(&book.usages, &seen.usages)?;
         self.versions.check(&book.versions, &seen.versions)?;
         self.bundles.check(&book.bundles, &seen.bundles)?;
+        self.caches.check(&book.caches, &seen.caches)?;
         self.collections.check(&book.collections, &seen.collections)?;
         self.collector.check(&book.collector, &seen.collector)?;
         self.groups.check(&book.groups, &seen.groups)
@@ -188,6 +191,7 @@ impl Tables {
         self.usages.write(&book.usages);
         self.versions.write(&book.versions);
         self.bundles.write(&book.bundles);
+        self.caches.write(&book.caches);
         self.collections.write(&book.collections);
         self.collector.write(&book.collector);
         self.groups.write(&book.groups);

@@ -3,8 +3,8 @@
 use std::sync::{Arc, LazyLock};
 
 use decisions::records::{
-    self, Blob, Bundle, Collection, Collector, Measured, Possession, PossessionKey, Upload, Usage,
-    VersionName,
+    self, Blob, Bundle, Cache, CacheName, Collection, Collector, Measured, Possession, PossessionKey, Upload,
+    Usage, VersionName,
 };
 use machines::Machine;
 use serde_json::to_string;
@@ -148,6 +148,33 @@ table!(Bundle, "bundles", |it| {
     dropped: cells.next()?,
     created_at: cells.next()?,
 }));
+
+table!(Cache, "caches", |it| {
+    Key tenant_id: "text" = it.name.tenant.to_string();
+    Key trust: "text" = it.name.trust.as_str();
+    Key key: "text" = it.name.key.as_str();
+    Moving id: "text" = it.id.to_string();
+    Moving blob_id: "text" = it.blob.to_string();
+    Moving digest: "bytea" = it.digest.as_bytes().as_slice();
+    Moving bytes: "bigint" = long(it.bytes);
+    Moving job_id: "text" = it.job.to_string();
+    Moving created_at: "timestamptz" = moment(it.created_at);
+    Moving used_at: "timestamptz" = moment(it.used_at);
+    Moving dropped: "boolean" = it.dropped;
+} |cells| {
+    let name = CacheName { tenant: cells.next()?, trust: cells.next()?, key: cells.next()? };
+    Ok(Cache {
+        id: cells.next()?,
+        name,
+        blob: cells.next()?,
+        digest: cells.next()?,
+        bytes: cells.next()?,
+        job: cells.next()?,
+        created_at: cells.next()?,
+        used_at: cells.next()?,
+        dropped: cells.next()?,
+    })
+});
 
 table!(Collection, "collections", |it| {
     Key id: "text" = it.id.to_string();

@@ -80,6 +80,9 @@ const ARTIFACTS_OF: &str = "
     SELECT a.blob_id, count(*) FROM bundle_artifacts a JOIN bundles b ON b.exec_id = a.exec_id
     WHERE a.blob_id = ANY ($1::text[]) AND NOT b.dropped GROUP BY a.blob_id";
 
+const CACHES_OF_BLOBS: &str = "
+    SELECT blob_id, count(*) FROM caches WHERE blob_id = ANY ($1::text[]) AND NOT dropped GROUP BY blob_id";
+
 pub async fn upload(readers: &Pool, id: UploadId) -> Result<Option<Upload>, StoreError> {
     ask_one(readers, &UPLOAD, vec![Box::new(id.to_string())]).await?.first().map(record).transpose()
 }
@@ -180,16 +183,16 @@ pub async fn blob_files_after(
     let blobs = page(&reader, &BLOBS_AFTER, params).await?;
     let blobs: Vec<Blob> = blobs.iter().map(record).collect::<Result<_, _>>()?;
     let keys: Vec<String> = blobs.iter().map(|blob| blob.id.to_string()).collect();
-    let [entries, artifacts, events] =
-        filed(reader, &keys, [ENTRIES_OF, ARTIFACTS_OF, &files::EVENTS]).await?;
+    let [entries, artifacts, caches, events] =
+        filed(reader, &keys, [ENTRIES_OF, ARTIFACTS_OF, CACHES_OF_BLOBS, &files::EVENTS]).await?;
     let counted = |row: &Row| {
         let mut cells = Cells::of(row);
         Ok((cells.next::<BlobId>()?, cells.next::<u64>()?))
     };
-    let (entries, artifacts) = (grouped(&entries, counted)?, grouped(&artifacts, counted)?);
+    let counts = [grouped(&entries, counted)?, grouped(&artifacts, counted)?, grouped(&caches, counted)?];
     let mut events = grouped(&events, root_and_events::<BlobId>)?;
     let file = |blob: Blob| BlobFile {
-        refs: entries.get(&blob.id).into_iter().chain(artifacts.get(&blob.id)).flatten().sum(),
+        refs: counts.iter().filter_map(|counts| counts.get(&blob.id)).flatten().sum(),
         events: events.remove(&blob.id).unwrap_or_default().concat(),
         blob,
     };

@@ -3,7 +3,7 @@
 use std::mem::take;
 use std::sync::{Arc, LazyLock};
 
-use decisions::records::{self, Blob, Bundle, Collection, Collector, Possession, Upload, Usage};
+use decisions::records::{self, Blob, Bundle, Cache, Collection, Collector, Possession, Upload, Usage};
 use wire::{BlobId, TenantId};
 
 use crate::StoreError;
@@ -69,6 +69,16 @@ static VERSIONS_BY_NAME: LazyLock<String> = LazyLock::new(|| {
 static BUNDLES_BY_ID: LazyLock<String> =
     LazyLock::new(|| format!("{} WHERE t.exec_id = ANY ($1::text[])", *entries::BUNDLE));
 
+static CACHES_BY_NAME: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "SELECT x.* FROM unnest($1::text[], $2::text[], $3::text[]) AS u (tenant_id, trust, key)
+         CROSS JOIN LATERAL (
+             SELECT {} FROM caches t
+             WHERE t.tenant_id = u.tenant_id AND t.trust = u.trust AND t.key = u.key OFFSET 0) x",
+        selected::<Cache>("t")
+    )
+});
+
 /// Everything about artifacts that is needed, as far as is known; it is no longer needed afterwards.
 pub fn questions(asked: &mut Vec<Question>, needs: &mut Needs) {
     let (tenants, digests): (Vec<String>, Vec<Vec<u8>>) = take(&mut needs.contents)
@@ -96,6 +106,11 @@ fn what_is_named(asked: &mut Vec<Question>, needs: &mut Needs) {
     ask!(asked, POSSESSORS, possessor, texts(wanted.blobs.iter()));
     ask!(asked, &USAGES_OF_POSSESSORS, usage, texts(take(&mut wanted.blobs)));
     ask!(asked, &BUNDLES_BY_ID, bundle, texts(take(&mut wanted.bundles)));
+    let caches = take(&mut wanted.caches);
+    let cache_tenants = texts(caches.iter().map(|name| name.tenant));
+    let trusts: Vec<String> = caches.iter().map(|name| name.trust.as_str().into()).collect();
+    let keys: Vec<String> = caches.into_iter().map(|name| name.key).collect();
+    ask!(asked, &CACHES_BY_NAME, cache, cache_tenants, trusts, keys);
     let one = if take(&mut wanted.collector) { vec![true] } else { vec![] };
     ask!(asked, &COLLECTOR, collector, one.clone());
     ask!(asked, &COLLECTION_RUNNING, collection, one);
@@ -175,6 +190,13 @@ impl Filling {
         let (version, bundle): (_, Arc<Bundle>) = entries::bundle(cells)?;
         bundle.artifacts.iter().for_each(|artifact| self.need_blob(artifact.blob));
         self.versions.bring(&mut self.book, (version, bundle));
+        Ok(())
+    }
+
+    pub fn cache(&mut self, cells: &mut Cells<'_>) -> Result<(), StoreError> {
+        let (version, cache): (_, Arc<Cache>) = seen(cells)?;
+        self.need_blob(cache.blob);
+        self.versions.bring(&mut self.book, (version, cache));
         Ok(())
     }
 

@@ -5,8 +5,8 @@
 use decisions::Book;
 use decisions::book::Shelf;
 use decisions::records::{
-    self, Attempt, Blob, Bundle, Collection, Collector, Delivery, Execution, Group, Job, Log, Possession,
-    Run, Runner, Tenant, Token, Upload, Usage, Webhook,
+    self, Attempt, Blob, Bundle, Cache, Collection, Collector, Delivery, Execution, Group, Job, Log,
+    Possession, Run, Runner, Tenant, Token, Upload, Usage, Webhook,
 };
 use tokio_postgres::Row;
 
@@ -98,6 +98,7 @@ pub fn round<'a>(book: &'a Book, versions: &Versions, is_begun: bool) -> (Round<
     changes.table::<Usage>(&book.usages, versions);
     changes.listed::<records::Version>(&book.versions, versions);
     changes.listed::<Bundle>(&book.bundles, versions);
+    changes.table::<Cache>(&book.caches, versions);
     changes.table::<Collection>(&book.collections, versions);
     changes.table::<Collector>(&book.collector, versions);
     (changes.round, changes.checks)

@@ -31,6 +31,7 @@ const TAKEN_BY_OTHERS: &[&str] = &[
     "versions_pkey",
     "versions_name",
     "bundles_pkey",
+    "caches_pkey",
     "collections_pkey",
     "collections_running",
     "collector_pkey",

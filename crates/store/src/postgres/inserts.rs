@@ -59,6 +59,7 @@ pub fn round(book: &Book) -> Round<'_> {
     entries::insert_versions(&mut round, &book.versions);
     insert(&mut round, &book.bundles);
     entries::insert_artifacts(&mut round, &book.bundles);
+    insert(&mut round, &book.caches);
     insert(&mut round, &book.collections);
     insert(&mut round, &book.collector);
     insert(&mut round, &book.deliveries);

@@ -14,6 +14,7 @@ mod artifact_columns;
 mod artifact_finders;
 mod artifacts;
 mod cache;
+mod cache_finders;
 mod changes;
 mod columns;
 mod connect;
@@ -44,20 +45,22 @@ mod tables;
 mod wanted;
 
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use decisions::doctor::{BlobFile, JobFile, RunFile};
 use decisions::records::{
-    Blob, Bundle, Collection, Collector, Delivery, Event, Execution, Job, LaneKey, Log, LogChunk, Queue,
-    QueueId, Run, Runner, Tenant, Token, Upload, Usage, Version, VersionName, Webhook, WebhookKey,
+    self, Blob, Bundle, Collection, Collector, Delivery, Event, Execution, Job, LaneKey, Log, LogChunk,
+    Queue, QueueId, Run, Runner, Tenant, Token, Trust, Upload, Usage, Version, VersionName, Webhook,
+    WebhookKey,
 };
 use decisions::{Ask, Book};
 use machines::delivery;
 use wire::{
-    BlobId, CollectionId, Digest, ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time, TokenId,
-    UploadId, VersionId,
+    BlobId, CacheId, CollectionId, Digest, ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time,
+    TokenId, UploadId, VersionId,
 };
 
-use crate::{ArtifactsDue, Due, Loaded, LogBounds, OpenError, OutboxCounts, Store, StoreError};
+use crate::{ArtifactsDue, CachesDue, Due, Loaded, LogBounds, OpenError, OutboxCounts, Store, StoreError};
 use address::Address;
 use cache::Cache;
 use pool::Pool;
@@ -355,6 +358,39 @@ impl Store for Postgres {
 
     async fn artifacts_due(&self, _now: Time, limit: usize) -> Result<ArtifactsDue, StoreError> {
         artifact_finders::due(&self.readers, limit).await
+    }
+
+    async fn find_cache(
+        &self,
+        tenant: TenantId,
+        trusts: &[Trust],
+        key: &str,
+        prefix: Option<&str>,
+    ) -> Result<Option<records::Cache>, StoreError> {
+        cache_finders::cache(&self.readers, tenant, trusts, key, prefix).await
+    }
+
+    async fn cache_with(&self, tenant: TenantId, id: CacheId) -> Result<Option<records::Cache>, StoreError> {
+        cache_finders::cache_with(&self.readers, tenant, id).await
+    }
+
+    async fn caches_of(
+        &self,
+        tenant: TenantId,
+        after: Option<CacheId>,
+        limit: usize,
+    ) -> Result<Vec<records::Cache>, StoreError> {
+        cache_finders::caches_of(&self.readers, tenant, after, limit).await
+    }
+
+    async fn caches_due(
+        &self,
+        _now: Time,
+        ttl: Duration,
+        bytes_max: u64,
+        limit: usize,
+    ) -> Result<CachesDue, StoreError> {
+        cache_finders::due(&self.readers, ttl, bytes_max, limit).await
     }
 
     async fn blob_files_after(

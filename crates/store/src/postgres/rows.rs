@@ -14,8 +14,8 @@ use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, Type};
 use wire::runner::CompleteStatus;
 use wire::{
-    BlobId, CollectionId, Digest, ExecId, JobId, LeaseHash, MessageId, RunId, RunnerId, TenantId, Time,
-    TokenHash, TokenId, UploadId, VersionId,
+    BlobId, CacheId, CollectionId, Digest, ExecId, JobId, LeaseHash, MessageId, RunId, RunnerId, TenantId,
+    Time, TokenHash, TokenId, UploadId, VersionId,
 };
 
 use crate::StoreError;
@@ -118,14 +118,15 @@ parsed! {
     UploadId, |text| text.parse().ok();
     BlobId, |text| text.parse().ok();
     VersionId, |text| text.parse().ok();
+    CacheId, |text| text.parse().ok();
     CollectionId, |text| text.parse().ok();
     Progress, Progress::parse;
+    Trust, Trust::parse;
     TokenKind, TokenKind::parse;
     RunnerId, RunnerId::parse;
     machines::run::State, Machine::parse;
     machines::job::State, Machine::parse;
     Sweep, Sweep::parse;
-    Trust, Trust::parse;
     FailureClass, FailureClass::parse;
     ClassSet, ClassSet::parse;
     CompleteStatus, parse_complete_status;

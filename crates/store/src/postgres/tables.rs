@@ -6,9 +6,9 @@ use std::sync::Arc;
 use decisions::Book;
 use decisions::book::Kept;
 use decisions::records::{
-    self, Attempt, AttemptKey, Blob, Bundle, Collection, Collector, Delivery, Execution, Group, GroupId, Job,
-    Log, Possession, PossessionKey, Run, Runner, RunnerKey, Tenant, Token, Upload, Usage, Webhook,
-    WebhookKey,
+    self, Attempt, AttemptKey, Blob, Bundle, Cache, CacheName, Collection, Collector, Delivery, Execution,
+    Group, GroupId, Job, Log, Possession, PossessionKey, Run, Runner, RunnerKey, Tenant, Token, Upload,
+    Usage, Webhook, WebhookKey,
 };
 use tokio_postgres::Row;
 use wire::{BlobId, CollectionId, ExecId, JobId, MessageId, RunId, TenantId, TokenId, UploadId, VersionId};
@@ -196,6 +196,7 @@ pub struct Versions {
     usages: BTreeMap<TenantId, Version>,
     releases: BTreeMap<VersionId, Version>,
     bundles: BTreeMap<ExecId, Version>,
+    caches: BTreeMap<CacheName, Version>,
     collections: BTreeMap<CollectionId, Version>,
     collector: BTreeMap<(), Version>,
     groups: BTreeMap<GroupId, Version>,
@@ -232,6 +233,7 @@ versioned! {
     Usage, usages;
     records::Version, releases;
     Bundle, bundles;
+    Cache, caches;
     Collection, collections;
     Collector, collector;
     Group, groups;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::candidates::{ReadyAsk, ready_asks};
 use decisions::Ask;
-use decisions::records::{GroupId, ReadyKey, RunnerKey, VersionName};
+use decisions::records::{CacheName, GroupId, ReadyKey, RunnerKey, VersionName};
 use wire::{
     BlobId, CollectionId, Digest, ExecId, JobId, MessageId, RunId, TenantId, TokenId, UploadId, VersionId,
 };
@@ -39,6 +39,7 @@ pub struct Wanted {
     /// With whoever possesses them.
     pub blobs: BTreeSet<BlobId>,
     pub bundles: BTreeSet<ExecId>,
+    pub caches: BTreeSet<CacheName>,
     pub collector: bool,
     pub collections: BTreeSet<CollectionId>,
     pub ready: Vec<ReadyAsk>,
@@ -96,6 +97,7 @@ impl Wanted {
             Ask::Version(id) => drop(self.versions.insert(*id)),
             Ask::Blob(id) => drop(self.blobs.insert(*id)),
             Ask::Bundle(id) => drop(self.bundles.insert(*id)),
+            Ask::Cache(name) => drop(self.caches.insert(name.clone())),
             Ask::Collector => self.collector = true,
             Ask::Collection(id) => drop(self.collections.insert(*id)),
         }

@@ -5,13 +5,13 @@
 
 use std::sync::Arc;
 
-use decisions::records::{Blob, PossessionKey, Upload, Usage, VersionName};
+use decisions::records::{Blob, Cache, CacheName, PossessionKey, Upload, Usage, VersionName};
 use rusqlite::Connection;
 use wire::{BlobId, CollectionId, Digest, ExecId, TenantId, Time, UploadId, VersionId};
 
 use crate::ArtifactsDue;
 use crate::sqlite::load::{Loader, or_read};
-use crate::sqlite::{blobs, bundles, collections, rows, uploads, versions};
+use crate::sqlite::{blobs, bundles, caches, collections, rows, uploads, versions};
 
 impl Loader<'_> {
     pub fn upload(&mut self, id: UploadId) -> rusqlite::Result<()> {
@@ -95,6 +95,18 @@ impl Loader<'_> {
         let Some(bundle) = bundles::bundle(self.connection, id)? else { return Ok(()) };
         bundle.artifacts.iter().try_for_each(|artifact| self.blob(artifact.blob))?;
         self.book.bundles.bring(bundle);
+        Ok(())
+    }
+
+    pub fn cache(&mut self, name: &CacheName) -> rusqlite::Result<()> {
+        let read = || caches::cache_named(self.connection, name);
+        if !self.book.caches.has(name)
+            && let Some(cache) = or_read(self.known.flying::<Cache>(name), read)?
+        {
+            let blob = cache.blob;
+            self.book.caches.bring(cache);
+            self.blob(blob)?;
+        }
         Ok(())
     }
 

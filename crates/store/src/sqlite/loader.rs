@@ -157,6 +157,7 @@ fn must_see_the_disk(ask: &Ask) -> bool {
         | Ask::Upload(_)
         | Ask::Content(..)
         | Ask::Usage(_)
+        | Ask::Cache(_)
         | Ask::Delivery(_)
         | Ask::Claim(_) => false,
     }

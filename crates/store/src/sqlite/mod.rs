@@ -6,6 +6,7 @@
 mod artifacts;
 mod blobs;
 mod bundles;
+mod caches;
 mod collections;
 mod finders;
 mod groups;
@@ -28,20 +29,22 @@ mod writer;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use decisions::doctor::{BlobFile, JobFile, RunFile};
 use decisions::records::{
-    Blob, Bundle, Collection, Collector, Delivery, Event, Execution, Job, LaneKey, Log, LogChunk, Queue,
-    QueueId, Run, Runner, Tenant, Token, Upload, Usage, Version, VersionName, Webhook, WebhookKey,
+    Blob, Bundle, Cache, Collection, Collector, Delivery, Event, Execution, Job, LaneKey, Log, LogChunk,
+    Queue, QueueId, Run, Runner, Tenant, Token, Trust, Upload, Usage, Version, VersionName, Webhook,
+    WebhookKey,
 };
 use decisions::{Ask, Book};
 use machines::delivery;
 use wire::{
-    BlobId, CollectionId, Digest, ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time, TokenId,
-    UploadId, VersionId,
+    BlobId, CacheId, CollectionId, Digest, ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time,
+    TokenId, UploadId, VersionId,
 };
 
-use crate::{ArtifactsDue, Due, Loaded, LogBounds, OpenError, OutboxCounts, Store, StoreError};
+use crate::{ArtifactsDue, CachesDue, Due, Loaded, LogBounds, OpenError, OutboxCounts, Store, StoreError};
 use finders::Readers;
 use loader::Loader;
 pub use loader::Session;
@@ -341,6 +344,41 @@ impl Store for Sqlite {
 
     async fn artifacts_due(&self, now: Time, limit: usize) -> Result<ArtifactsDue, StoreError> {
         self.readers.read(move |connection| artifacts::due(connection, now, limit)).await
+    }
+
+    async fn find_cache(
+        &self,
+        tenant: TenantId,
+        trusts: &[Trust],
+        key: &str,
+        prefix: Option<&str>,
+    ) -> Result<Option<Cache>, StoreError> {
+        let (trusts, key, prefix) = (trusts.to_owned(), key.to_owned(), prefix.map(ToOwned::to_owned));
+        let find = move |connection: &_| caches::cache(connection, tenant, &trusts, &key, prefix.as_deref());
+        self.readers.read(find).await
+    }
+
+    async fn cache_with(&self, tenant: TenantId, id: CacheId) -> Result<Option<Cache>, StoreError> {
+        self.readers.read(move |connection| caches::cache_with(connection, tenant, id)).await
+    }
+
+    async fn caches_of(
+        &self,
+        tenant: TenantId,
+        after: Option<CacheId>,
+        limit: usize,
+    ) -> Result<Vec<Cache>, StoreError> {
+        self.readers.read(move |connection| caches::caches_of(connection, tenant, after, limit)).await
+    }
+
+    async fn caches_due(
+        &self,
+        now: Time,
+        ttl: Duration,
+        bytes_max: u64,
+        limit: usize,
+    ) -> Result<CachesDue, StoreError> {
+        self.readers.read(move |connection| caches::due(connection, now, ttl, bytes_max, limit)).await
     }
 
     async fn blob_files_after(

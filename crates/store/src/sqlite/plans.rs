@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use crate::sqlite::{artifacts, blobs, open, uploads};
+use crate::sqlite::{artifacts, blobs, caches, open, uploads};
 
 fn plan(connection: &Connection, sql: &str) -> String {
     let mut statement = connection.prepare(&["EXPLAIN QUERY PLAN ", sql].concat()).unwrap();
@@ -24,6 +24,7 @@ fn what_is_due_is_found_by_its_index() {
         (uploads::litter_sql(), "uploads_litter"),
         (artifacts::VERSIONS_DUE.into(), "versions_retained"),
         (artifacts::BUNDLES_DUE.into(), "bundles_kept"),
+        (caches::UNUSED.into(), "caches_used"),
         (blobs::HERE.into(), "blobs_digest"),
     ] {
         let plan = plan(&connection, &sql);

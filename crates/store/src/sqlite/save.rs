@@ -9,7 +9,7 @@ use wire::Time;
 
 use crate::log_groups::Group;
 use crate::sqlite::rows::{complete_status, scope};
-use crate::sqlite::{blobs, bundles, collections, groups, logs, tokens, uploads, versions};
+use crate::sqlite::{blobs, bundles, caches, collections, groups, logs, tokens, uploads, versions};
 
 pub fn save(connection: &Connection, book: &Book, events: &[Group]) -> rusqlite::Result<()> {
     book.tenants.writes().try_for_each(|(before, tenant)| write_tenant(connection, before, tenant))?;
@@ -32,6 +32,7 @@ pub fn save(connection: &Connection, book: &Book, events: &[Group]) -> rusqlite:
     uploads::write(connection, &book.uploads)?;
     versions::write(connection, &book.versions)?;
     bundles::write(connection, &book.bundles)?;
+    caches::write(connection, &book.caches)?;
     collections::write(connection, &book.collections)?;
     collections::write_collector(connection, &book.collector)?;
     append(connection, &book.appended)?;

@@ -136,6 +136,7 @@ pub fn complete(lease: &Lease) -> Complete {
         summary: "all well".into(),
         artifacts: "[]".into(),
         stored: None,
+        saves: None,
     }
 }
 

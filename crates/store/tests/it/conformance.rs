@@ -8,6 +8,7 @@ mod artifact_guards;
 mod artifact_races;
 mod artifact_round_trip;
 mod asks;
+mod caches;
 mod chunks;
 mod finders;
 mod groups;

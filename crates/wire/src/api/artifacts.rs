@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::digest::Digest;
-use crate::ids::{BlobId, CollectionId, MessageId, TenantId, UploadId, VersionId};
+use crate::ids::{BlobId, CacheId, CollectionId, JobId, MessageId, TenantId, UploadId, VersionId};
 use crate::runner::Decimal;
 use crate::time::Time;
 use crate::whole::whole;
@@ -101,6 +101,37 @@ pub struct EntryView {
     pub path: String,
     pub digest: Digest,
     pub length: u64,
+}
+
+/// What a job found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FoundCache {
+    /// Its own, which may be another than was asked for.
+    pub key: String,
+    pub digest: Digest,
+    pub bytes: u64,
+    /// It has the very key.
+    pub exact: bool,
+    pub created_at: Time,
+    /// Whose success saved it.
+    pub job: JobId,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CacheView {
+    pub id: CacheId,
+    /// `kept`.
+    pub state: String,
+    /// `trusted` or `untrusted`: whose jobs saved it, and may read it.
+    pub trust: String,
+    pub key: String,
+    pub digest: Digest,
+    pub bytes: u64,
+    /// Whose success saved it.
+    pub job: JobId,
+    pub created_at: Time,
+    /// When a job last found it, to the hour.
+    pub used_at: Time,
 }
 
 /// A line of a list of versions.

@@ -15,9 +15,9 @@ mod tenants;
 mod tokens;
 
 pub use artifacts::{
-    CollectionView, CompleteUpload, CreateEntry, CreateVersion, DeliveryView, EntryView, PartTag, PartView,
-    PutWebhook, StartCollection, StartParts, StartUpload, Tombstone, UploadView, VersionSummary, VersionView,
-    WebhookView,
+    CacheView, CollectionView, CompleteUpload, CreateEntry, CreateVersion, DeliveryView, EntryView,
+    FoundCache, PartTag, PartView, PutWebhook, StartCollection, StartParts, StartUpload, Tombstone,
+    UploadView, VersionSummary, VersionView, WebhookView,
 };
 pub use audit::AuditEvent;
 pub use jobs::{

@@ -1,8 +1,8 @@
 //! Ids: texts that name what they identify and sort by birth.
 
 use wire::{
-    BlobId, CollectionId, ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time, TokenId, UploadId,
-    VersionId,
+    BlobId, CacheId, CollectionId, ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time, TokenId,
+    UploadId, VersionId,
 };
 
 const MOMENT: Time = Time::from_seconds(1_767_513_600);
@@ -27,6 +27,7 @@ macro_rules! check_each {
         $check!(UploadId, "upl", "an upload");
         $check!(BlobId, "blob", "a blob");
         $check!(VersionId, "ver", "a version");
+        $check!(CacheId, "cache", "a cache");
         $check!(CollectionId, "gc", "a collection");
     };
 }

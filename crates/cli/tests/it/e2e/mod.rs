@@ -15,6 +15,7 @@ mod views;
 mod worker;
 
 mod artifacts;
+mod caches;
 mod cancels;
 mod chaos;
 mod crashes;

@@ -2,6 +2,7 @@
 //! socket. What only the real parts can show is tested end to end elsewhere.
 
 mod artifacts;
+mod caches;
 mod ground;
 mod jobs;
 mod keepers;

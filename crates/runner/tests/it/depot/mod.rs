@@ -3,6 +3,7 @@
 #![allow(dead_code)] // neither of the two uses all of it
 
 mod bytes;
+mod caches;
 mod versions;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -45,6 +46,8 @@ pub struct Inner {
     pub blobs: HashMap<String, Bytes>,
     pub uploads: BTreeMap<String, Upload>,
     pub versions: BTreeMap<(String, String), Value>,
+    /// The digest of each key.
+    pub caches: BTreeMap<String, String>,
     pub faults: HashMap<&'static str, VecDeque<Fault>>,
     /// Every call, with the lease it was made under.
     pub heard: Vec<String>,
@@ -81,6 +84,7 @@ impl Depot {
             .route(versions, post(versions::draft).get(versions::list_of))
             .route(&format!("{versions}/{{version}}"), get(versions::version))
             .route(&format!("{versions}/{{version}}/{{verb}}"), post(versions::change))
+            .route("/v1/tenants/{tenant}/caches/find", get(caches::find))
             .route("/v1/admin/gc", post(versions::collect))
             .route("/v1/admin/gc/{id}", get(versions::collection))
             .with_state(self.clone())

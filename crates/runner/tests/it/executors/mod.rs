@@ -1,5 +1,6 @@
 //! The contract of the executors (`src/executors/mod.rs`), the same scripts for all of them.
 
+mod caches;
 mod ends;
 mod output;
 mod podman;
@@ -57,6 +58,9 @@ contract! {
     surroundings::steps_share_files_and_background_processes,
     surroundings::memory_is_limited,
     surroundings::the_number_of_processes_is_limited,
+    caches::what_a_job_leaves_the_next_one_finds,
+    caches::a_job_that_fails_packs_nothing,
+    caches::an_archive_that_is_broken_does_not_keep_the_job_from_running,
     ends::a_job_may_end_itself_when_canceled,
     ends::every_process_gets_the_grace,
     ends::a_job_that_ignores_sigterm_is_killed_after_the_grace,

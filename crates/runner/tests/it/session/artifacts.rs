@@ -5,7 +5,7 @@ use runner::session::{Plan, Terms, Wanted};
 use crate::script::{check_with, usual};
 
 fn check(script: &str) {
-    let artifacts = Wanted { any: true, reports: true };
+    let artifacts = Wanted { any: true, reports: true, caches: true };
     check_with(Terms { artifacts, ..usual() }, Plan::Run, script);
 }
 
@@ -58,7 +58,7 @@ fn of_a_failed_job_only_the_reports_are_wanted() {
         1.5s   collected done 1          -> complete FAILED 1 (step 1 of 2 ended with exit code 1) with 1
     ",
     );
-    let artifacts = Wanted { any: true, reports: false };
+    let artifacts = Wanted { any: true, reports: false, caches: false };
     let begun =
         format!("{BEGUN}1s finished failed 0 1 -> complete FAILED 1 (step 1 of 2 ended with exit code 1)");
     check_with(Terms { artifacts, ..usual() }, Plan::Run, &begun);

@@ -68,7 +68,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 fn collected() -> impl Strategy<Value = Collected> {
     prop_oneof![
-        4 => Just(Collected::Done { artifacts: Vec::new() }),
+        4 => Just(Collected::Done { artifacts: Vec::new(), caches: Vec::new() }),
         1 => Just(Collected::TooMuch { problem: "p".into() }),
         1 => Just(Collected::Failed { problem: "p".into(), artifacts: Vec::new() }),
         1 => Just(Collected::Stale(StaleReason::LeaseRevoked)),
@@ -99,7 +99,7 @@ struct Witness {
 impl Witness {
     fn new() -> Witness {
         let now = Uptime::from_start(Duration::from_secs(7));
-        let terms = Terms { artifacts: Wanted { any: true, reports: true }, ..usual() };
+        let terms = Terms { artifacts: Wanted { any: true, reports: true, caches: true }, ..usual() };
         Witness {
             session: Session::new(terms, Plan::Run, now),
             now,

@@ -3,6 +3,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use decisions::caches::Saves;
 use decisions::{Answer, Ask, leases};
 use store::Store;
 use wire::api::Problem as ProblemBody;
@@ -12,6 +13,7 @@ use wire::runner::{
 };
 use wire::{ExecId, JobId, Time};
 
+use crate::api::caches::trust_of_job;
 use crate::api::document::Routes;
 use crate::api::guard::RunnerAccess;
 use crate::api::input::Input;
@@ -19,6 +21,7 @@ use crate::api::problem::Problem;
 use crate::api::runner::said::No;
 use crate::api::state::Api;
 use crate::api::vault::execution_of;
+use crate::artifacts::saved::saved;
 use crate::artifacts::stored::{self, Of, Said};
 
 /// A reference for each of the ten thousand files that a job may leave.
@@ -121,6 +124,7 @@ async fn complete<S: Store>(
 ) -> Result<Json<CompleteAck>, No> {
     let lease = access.lease(&api, &said.lease_id).await?;
     let stored = stored(&api, lease.execution, &said).await?;
+    let saves = saves(&api, lease.execution, &said).await?;
     let command = leases::Complete {
         lease,
         runner: said.runner_id,
@@ -129,6 +133,7 @@ async fn complete<S: Store>(
         summary: said.summary,
         artifacts: as_json(&said.artifacts),
         stored,
+        saves,
     };
     let answer = api.engine.perform(command).await.map_err(No::to(&said.lease_id))?;
     let Answer::Completed { accepted } = answer else { return Err(No::mistake()) };
@@ -162,6 +167,21 @@ async fn stored<S: Store>(
     let said = Said { execution, status: said.status, artifacts: &said.artifacts };
     let stored = stored::stored(&api.artifacts, &api.engine, &said, Of { job, publish }).await?;
     Ok(Some(Box::new(stored)))
+}
+
+/// What it leaves for later jobs, under the trust of its run.
+async fn saves<S: Store>(
+    api: &Api<S>,
+    execution: ExecId,
+    said: &Complete,
+) -> Result<Option<Box<Saves>>, Problem> {
+    if said.caches.is_empty() || said.status != CompleteStatus::Succeeded {
+        return Ok(None);
+    }
+    let store = api.engine.store();
+    let Some((job, _)) = execution_of(store, execution).await? else { return Ok(None) };
+    let trust = trust_of_job(store, &job).await?;
+    Ok(Some(Box::new(saved(&job, trust, &said.caches)?)))
 }
 
 /// The version that a job's specification names. A payload is its submitter's own affair.

@@ -51,6 +51,7 @@ impl Things {
             ("jobs", text(&run["jobs"][0]["id"])),
             ("tokens", text(&tokens["items"][0]["id"])),
             ("uploads", text(&upload["id"])),
+            ("caches", "cache_00000000000000000000000002".into()),
             ("gc", "gc_00000000000000000000000002".into()),
         ])
     }

@@ -124,6 +124,7 @@ async fn what_a_stranger_may_list_and_look_up_holds_nothing_of_others<S: Store>(
         "/runners",
         "/events",
         "/webhooks",
+        "/caches",
         "/packages",
         "/packages/acme-package/versions",
     ] {

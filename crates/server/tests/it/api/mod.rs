@@ -5,6 +5,7 @@
 mod site;
 
 mod artifacts;
+mod caches;
 mod events;
 mod guard;
 mod inside;

@@ -36,7 +36,8 @@ impl Yard {
     pub async fn open(grace: Duration, upload_ttl: Duration) -> Yard {
         let folder = tempfile::tempdir().unwrap();
         let store = Arc::new(Sqlite::open(&folder.path().join("deltaci.db")).unwrap());
-        let policy = Policy { blob_grace: grace, upload_ttl, ..Policy::default() };
+        let cache_ttl = Duration::from_secs(3600);
+        let policy = Policy { blob_grace: grace, upload_ttl, cache_ttl, ..Policy::default() };
         Yard::over(store, folder, policy).await
     }
 }
@@ -60,6 +61,8 @@ impl<S: Store> Yard<S> {
             collector: self.collector.clone(),
             interval: Duration::from_millis(20),
             collect_every: Duration::from_secs(3600),
+            cache_ttl: Duration::from_secs(3600),
+            cache_bytes_max: 100,
         }
     }
 

@@ -64,7 +64,8 @@ async fn a_plan_is_stored_as_it_was_handed_in<S: Store>(desk: Desk<S>) {
         PlanJob { decision: Decision::Skip, reasons: vec![skip], ..plan_job("docs", &["built"]) },
         PlanJob { needs: vec!["built".into(), "docs".into()], ..keyed("test", 2) },
     ];
-    let plan = Plan { base: Some("c0ffee".into()), source: Source::File, concurrency: None, jobs };
+    let plan =
+        Plan { base: Some("c0ffee".into()), source: Source::File, concurrency: None, fail_fast: false, jobs };
     desk.must(run(1, plan.clone())).await;
     let text = desk.store.plan(run_id(1)).await.unwrap().unwrap();
     assert_eq!(&*text, serde_json::to_string(&plan).unwrap());

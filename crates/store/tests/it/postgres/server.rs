@@ -127,6 +127,7 @@ pub fn complete(lease: &leases::Lease) -> leases::Complete {
         summary: String::new(),
         artifacts: String::new(),
         stored: None,
+        saves: None,
     }
 }
 

@@ -300,8 +300,17 @@ impl World {
                 let (lease, runner) = self.lease(*lease, *by_stranger, lease::State::Active);
                 let status = if *succeeded { CompleteStatus::Succeeded } else { CompleteStatus::Failed };
                 let (exit_code, summary) = (i32::from(!*succeeded), summary(*choice).into());
-                Complete { lease, runner, status, exit_code, summary, artifacts: "[]".into(), stored: None }
-                    .into()
+                Complete {
+                    lease,
+                    runner,
+                    status,
+                    exit_code,
+                    summary,
+                    artifacts: "[]".into(),
+                    stored: None,
+                    saves: None,
+                }
+                .into()
             }
             LeaseOp::CancelAck { lease, by_stranger } => {
                 let (lease, runner) = self.lease(*lease, *by_stranger, lease::State::Active);
@@ -406,7 +415,13 @@ fn plan_of(PlanOp { jobs, group, supersede }: &PlanOp) -> Plan {
     });
     let group = group.map(|group| format!("group-{group}"));
     let concurrency = group.map(|group| Concurrency { group, cancel: *supersede });
-    Plan { base: Some("c0ffee".into()), source: Source::File, concurrency, jobs: jobs.collect() }
+    Plan {
+        base: Some("c0ffee".into()),
+        source: Source::File,
+        concurrency,
+        fail_fast: true,
+        jobs: jobs.collect(),
+    }
 }
 
 fn decision_of(choice: u8) -> (Decision, Vec<Reason>) {

@@ -47,6 +47,7 @@ fn expected() -> Lists {
         ("blobs", "state", states("blob")),
         ("uploads", "state", states("upload")),
         ("versions", "state", states("version")),
+        ("caches", "trust", names(Trust::ALL.map(Trust::as_str))),
         ("collections", "state", names(Progress::ALL.map(Progress::as_str))),
     ];
     lists.into_iter().map(|(table, column, list)| ((table.into(), column.into()), list)).collect()
