@@ -2,10 +2,13 @@
 
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use decisions::records::Event;
+use server::Clock;
 use server::explain::explain;
-use wire::api::AuditEvent;
+use store::Store;
+use wire::api::{AuditEvent, PlanView, PlannedJobView};
+use wire::{JobId, RunId};
 
 use crate::api::Connection;
 use crate::database::{Database, Opened, Pointed, block_on};
@@ -26,38 +29,89 @@ pub struct Args {
     connection: Connection,
 }
 
+/// What happened to a thing, and what was planned for it.
+struct Told {
+    events: Vec<AuditEvent>,
+    plan: Option<Planned>,
+}
+
+/// The plan of a run; of a job, the plan of its run and the job's name in it.
+struct Planned {
+    plan: PlanView,
+    job: Option<String>,
+}
+
 pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
     let from_server = args.connection.is_named() && !args.pointed.at_database;
-    let events = if from_server { from_server_of(args)? } else { from_database_of(args)? };
+    let told = if from_server { from_server_of(args)? } else { from_database_of(args)? };
     let place = if from_server { "the tenant" } else { "the database" };
-    let events = events
-        .ok_or_else(|| usage(format!("nothing is known of `{}`; check the id and {place}", args.id)))?;
+    let Told { events, plan } =
+        told.ok_or_else(|| usage(format!("nothing is known of `{}`; check the id and {place}", args.id)))?;
     if json {
         output::json(&events)?;
-    } else {
-        output::write(view::timeline::text(Screen::stdout(), &events).as_bytes())?;
+        return Ok(Exit::Success.into());
     }
+    let screen = Screen::stdout();
+    let mut text = view::timeline::text(screen, &events);
+    if let Some(Planned { plan, job }) = plan {
+        let named = |planned: &PlannedJobView| job.as_ref().is_none_or(|job| *job == planned.name);
+        text.push('\n');
+        text.push_str(&view::run::planned(screen, &plan, named, Clock::start().now()));
+    }
+    output::write(text.as_bytes())?;
     Ok(Exit::Success.into())
 }
 
-fn from_server_of(args: &Args) -> Result<Option<Vec<AuditEvent>>> {
+fn from_server_of(args: &Args) -> Result<Option<Told>> {
     let server = args.connection.open()?;
     block_on(async {
-        match server.events(&args.id).await {
-            Err(error) if error.is("entity_not_found") => Ok(None),
-            events => Ok(Some(events?)),
+        let events = match server.events(&args.id).await {
+            Err(error) if error.is("entity_not_found") => return Ok(None),
+            events => events?,
+        };
+        let (run, job) = if args.id.parse::<RunId>().is_ok() {
+            (Some(args.id.clone()), None)
+        } else if args.id.parse::<JobId>().is_ok() {
+            let job = server.job(&args.id).await?;
+            (job.run_id.map(|run| run.to_string()), Some(job.name))
+        } else {
+            (None, None)
+        };
+        let plan = match run {
+            Some(run) => server.run(&run).await?.plan,
+            None => None,
+        };
+        Ok(Some(Told { events, plan: plan.map(|plan| Planned { plan, job }) }))
+    })
+}
+
+fn from_database_of(args: &Args) -> Result<Option<Told>> {
+    block_on(async {
+        match args.database.open_existing().await? {
+            Opened::Sqlite(store) => told(&store, &args.id).await,
+            Opened::Postgres(store) => told(&*store, &args.id).await,
         }
     })
 }
 
-fn from_database_of(args: &Args) -> Result<Option<Vec<AuditEvent>>> {
-    let events = block_on(async {
-        Ok(match args.database.open_existing().await? {
-            Opened::Sqlite(store) => explain(&store, &args.id).await?,
-            Opened::Postgres(store) => explain(&*store, &args.id).await?,
-        })
-    })?;
-    Ok(events.map(|events| events.into_iter().map(shown).collect()))
+async fn told<S: Store>(store: &S, id: &str) -> Result<Option<Told>> {
+    let Some(events) = explain(store, id).await? else { return Ok(None) };
+    let (run, job) = match (id.parse::<RunId>(), id.parse::<JobId>()) {
+        (Ok(run), _) => (Some(run), None),
+        (_, Ok(job)) => match store.job_file(job).await? {
+            Some(file) => (file.job.run, Some(file.job.name)),
+            None => (None, None),
+        },
+        (Err(_), Err(_)) => (None, None),
+    };
+    let plan = match run {
+        Some(run) => store.plan(run).await?,
+        None => None,
+    };
+    // What is stored says more about each job than is shown.
+    let plan = plan.map(|text| serde_json::from_str(&text)).transpose().context("a plan cannot be read")?;
+    let events = events.into_iter().map(shown).collect();
+    Ok(Some(Told { events, plan: plan.map(|plan| Planned { plan, job }) }))
 }
 
 fn shown(event: Event) -> AuditEvent {

@@ -10,7 +10,7 @@ use wire::api::{JobView, RunView};
 
 use crate::api::Server;
 use crate::output::{self, Exit};
-use crate::view::run::{next_steps, reasons};
+use crate::view::run::{failures, next_steps};
 use crate::view::screen::{Screen, one_line};
 use crate::view::state::{self, Look};
 use crate::view::time::took;
@@ -47,5 +47,5 @@ fn conclude(run: &RunView, details: &HashMap<JobId, JobView>) {
     if !run.run.status_message.is_empty() {
         eprintln!("  {}", one_line(&run.run.status_message));
     }
-    eprint!("{}{}", reasons(screen, run, details), screen.listed("next:", &next_steps(run)));
+    eprint!("{}{}", failures(screen, run, details), screen.listed("next:", &next_steps(run)));
 }

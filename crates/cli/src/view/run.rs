@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use wire::api::{AttemptView, JobSummary, JobView, RunSummary, RunView};
+use wire::api::{AttemptView, Decision, JobSummary, JobView, PlanView, PlannedJobView, RunSummary, RunView};
 use wire::{JobId, Time};
 
+use super::local::reasons;
 use super::screen::{Screen, Style, one_line};
 use super::state::{Look, of_run};
 use super::table::{Cell, Table};
@@ -24,7 +25,11 @@ pub fn whole(screen: Screen, run: &RunView, details: &HashMap<JobId, JobView>, n
         text.push('\n');
         text.push_str(&jobs(screen, run, details, now));
     }
-    let reasons = reasons(screen, run, details);
+    if let Some(plan) = run.plan.as_ref().filter(|plan| plan.jobs.iter().any(did_not_run)) {
+        text.push('\n');
+        text.push_str(&planned(screen, plan, did_not_run, now));
+    }
+    let reasons = failures(screen, run, details);
     if !reasons.is_empty() {
         text.push('\n');
         text.push_str(&reasons);
@@ -107,8 +112,22 @@ pub fn job_took(job: &JobView, now: Time) -> Option<Duration> {
     Some(ended.since(began))
 }
 
+fn did_not_run(job: &PlannedJobView) -> bool {
+    job.decision != Decision::Run
+}
+
+/// What the planner decided about some of the jobs, and why.
+pub fn planned(screen: Screen, plan: &PlanView, of: impl Fn(&PlannedJobView) -> bool, now: Time) -> String {
+    let mut table = Table::headed(&["DECISION", "JOB", "WHY"]).indented(2).wrapping();
+    for job in plan.jobs.iter().filter(|job| of(job)) {
+        let why = reasons::words(job.decision, &job.reasons, now);
+        table.row(vec![Cell::new(job.decision.as_str()), Cell::new(&job.name), Cell::dim(why)]);
+    }
+    table.text(screen)
+}
+
 /// Why each job that failed did.
-pub fn reasons(screen: Screen, run: &RunView, details: &HashMap<JobId, JobView>) -> String {
+pub fn failures(screen: Screen, run: &RunView, details: &HashMap<JobId, JobView>) -> String {
     let failed: Vec<&JobSummary> = run.jobs.iter().filter(|job| job.state == "FAILED").collect();
     let mut table = Table::default().indented(2).wrapping();
     for job in failed.iter().take(REASONS_MAX) {

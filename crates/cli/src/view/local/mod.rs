@@ -11,7 +11,7 @@ mod lines;
 mod live;
 mod plain;
 pub mod plan;
-mod reasons;
+pub mod reasons;
 mod report;
 mod said;
 #[cfg(test)]

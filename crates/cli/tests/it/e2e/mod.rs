@@ -22,6 +22,7 @@ mod crashes;
 mod crowd;
 mod databases;
 mod network;
+mod planned;
 mod queues;
 mod repeats;
 mod secrets;
