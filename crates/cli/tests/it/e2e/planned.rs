@@ -94,7 +94,7 @@ fn a_repository_is_planned_run_reused_and_skipped_by_difference() {
 
     let run = repository.run(&site, json!({}));
     assert_eq!(run["outcome"], "SUCCESS", "{run}");
-    let all = ["lib run new-inputs", "app run new-inputs", "docs run new-inputs", "deploy run effect-once"];
+    let all = ["lib run new-inputs", "app run needs", "docs run new-inputs", "deploy run effect-once"];
     assert_eq!(decisions(&run), all);
     let log = site.get(&format!("/v1/tenants/default/jobs/{}/log", run["jobs"][0]["id"].as_str().unwrap()));
     assert!(log.text().contains("the library\n"));
