@@ -109,7 +109,8 @@ fn a_repository_is_planned_run_reused_and_skipped_by_difference() {
     assert_eq!((&reused["run"], &reused["job"]), (&run["id"], &run["jobs"][0]["id"]));
 
     let skipped = repository.run(&site, json!({"base": first}));
-    let by_difference = ["lib skip unchanged", "app reuse reuse", "docs skip unchanged", "deploy run changed"];
+    let by_difference =
+        ["lib skip unchanged", "app reuse reuse", "docs skip unchanged", "deploy run changed"];
     assert_eq!(decisions(&skipped), by_difference, "{skipped}");
     assert_eq!(skipped["plan"]["base"], json!(first));
     let reasons = &skipped["plan"]["jobs"][3]["reasons"][0];
