@@ -1,7 +1,7 @@
 //! What tells two worlds apart. Time counts from now to a deadline, and what has passed has passed; versions, stamps, texts
 //! for people and the audit log are left out, and so is everything about an ended lease that nothing asks for again.
 
-use std::hash::{Hash, Hasher};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use decisions::Changes;
 use decisions::book::Kept;
@@ -93,6 +93,19 @@ fn changed<R: Kept + Canonical>(changes: &Changes, now: Time, into: &mut impl Ha
     changed.values().for_each(|record| record.canonical(now, into));
 }
 
+/// Their ids tell when they were written; which of two came first is not what tells worlds apart.
+fn deliveries<'r>(all: impl Iterator<Item = &'r Delivery>, now: Time, into: &mut impl Hasher) {
+    let mut each: Vec<u64> = all
+        .map(|it| {
+            let mut hasher = DefaultHasher::new();
+            it.canonical(now, &mut hasher);
+            hasher.finish()
+        })
+        .collect();
+    each.sort_unstable();
+    each.hash(into);
+}
+
 /// Tenants, queues and webhooks are made before a model begins and stay as they are.
 pub fn hash_records(records: &Records, now: Time, into: &mut impl Hasher) {
     table(&records.runs, now, into);
@@ -100,7 +113,7 @@ pub fn hash_records(records: &Records, now: Time, into: &mut impl Hasher) {
     table(&records.attempts, now, into);
     table(&records.executions, now, into);
     table(&records.runners, now, into);
-    table(&records.deliveries, now, into);
+    deliveries(records.deliveries.all(), now, into);
 }
 
 pub fn hash_changes(changes: &Changes, now: Time, into: &mut impl Hasher) {
@@ -109,5 +122,5 @@ pub fn hash_changes(changes: &Changes, now: Time, into: &mut impl Hasher) {
     changed::<Attempt>(changes, now, into);
     changed::<Execution>(changes, now, into);
     changed::<Runner>(changes, now, into);
-    changed::<Delivery>(changes, now, into);
+    deliveries(changes.deliveries.values(), now, into);
 }

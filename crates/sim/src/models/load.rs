@@ -113,7 +113,8 @@ impl Loader<'_> {
         let Some(delivery) = self.records.deliveries.get(&id) else { return };
         self.records.deliveries.bring(&id, &mut self.book.deliveries);
         delivery.reports.into_iter().for_each(|run| self.run(run));
-        let of_lane = |it: &&decisions::records::Delivery| it.is_open() && it.lane_key() == delivery.lane_key();
+        let of_lane =
+            |it: &&decisions::records::Delivery| it.is_open() && it.lane_key() == delivery.lane_key();
         let head = self.records.deliveries.all().filter(of_lane).min_by_key(|it| it.turn);
         self.book.lane_heads.extend(head.map(|head| (id, head.id)));
     }

@@ -7,5 +7,6 @@ pub mod outbox;
 pub mod play;
 pub mod records;
 pub mod search;
+pub mod story;
 pub mod work;
 pub mod world;

@@ -29,9 +29,15 @@ pub struct Outbox {
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Message {
-    Claim { worker: usize },
+    Claim {
+        worker: usize,
+    },
     /// How a claim went.
-    Result { worker: usize, claim: u32, delivered: bool },
+    Result {
+        worker: usize,
+        claim: u32,
+        delivered: bool,
+    },
     ClaimDue,
     Redrive,
 }
@@ -114,8 +120,7 @@ impl Play for Outbox {
     fn begin(&self) -> World<Outbox> {
         let stage = Stage::real(self.clone());
         let workers = vec![Memory::Idle; self.workers];
-        let mut world =
-            World::new(Records::default(), Actors { workers, network: BTreeSet::new(), sink: 0 });
+        let mut world = World::new(Records::default(), Actors { workers, network: BTreeSet::new(), sink: 0 });
         for command in audience().into_iter().chain([create_run(false, Vec::new())]) {
             stage.perform(&mut world, command).expect("nothing stands in the way of a beginning");
         }

@@ -10,6 +10,7 @@ use stateright::{Checker, Expectation, HasDiscoveries, Model, Property};
 use super::load::load;
 use super::play::{Parts, Play};
 use super::records::{Seen, is_empty};
+use super::story::Story;
 use super::world::{Flight, TICK, World, fingerprint};
 
 /// A play with what it is made of.
@@ -206,42 +207,29 @@ impl<P: Play> Model for Stage<P> {
     }
 }
 
-/// Goes through all worlds and returns how many there are, or the first story of a broken rule in words.
+/// Goes through all worlds and returns how many there are, or in words how a rule comes to be broken.
 pub fn explore<P: Play>(stage: Stage<P>) -> Result<usize, Story> {
     let properties = stage.properties();
-    let checker = stage.checker().threads(THREADS).finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
+    let checker =
+        stage.checker().threads(THREADS).finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
     let found = checker.discoveries();
-    for property in &properties {
-        let path = found.get(property.name);
-        match (&property.expectation, path) {
-            (Expectation::Always | Expectation::Eventually, Some(path)) => {
-                let steps = path.clone().into_actions().iter().map(|action| action.to_string()).collect();
-                return Err(Story { rule: property.name, steps });
-            }
-            (Expectation::Always | Expectation::Eventually, None) | (Expectation::Sometimes, Some(_)) => {}
-            (Expectation::Sometimes, None) => {
-                return Err(Story { rule: property.name, steps: Vec::new() });
-            }
-        }
+    let (rules, goals): (Vec<_>, Vec<_>) =
+        properties.iter().partition(|property| property.expectation != Expectation::Sometimes);
+    if let Some((rule, path)) = rules.iter().find_map(|it| found.get_key_value(it.name)) {
+        return Err(Story::shortest(checker.model(), rule, path.clone().into_actions()));
     }
-    Ok(checker.unique_state_count())
+    match goals.iter().find(|goal| !found.contains_key(goal.name)) {
+        Some(goal) => Err(Story { rule: goal.name, steps: Vec::new() }),
+        None => Ok(checker.unique_state_count()),
+    }
+}
+
+/// How this rule comes to be broken, if it can be.
+pub fn find<P: Play>(stage: Stage<P>, rule: &'static str) -> Option<Story> {
+    let enough = HasDiscoveries::AnyOf([rule].into());
+    let checker = stage.checker().threads(THREADS).finish_when(enough).spawn_bfs().join();
+    checker.discovery(rule).map(|path| Story::shortest(checker.model(), rule, path.into_actions()))
 }
 
 /// The machines that we promise figures for have two cores.
 const THREADS: usize = 2;
-
-/// How a rule came to be broken; no steps when something that should be possible is not.
-#[derive(Debug)]
-pub struct Story {
-    pub rule: &'static str,
-    pub steps: Vec<String>,
-}
-
-impl fmt::Display for Story {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.steps.is_empty() {
-            return write!(f, "never happens: {}", self.rule);
-        }
-        write!(f, "broken: {}\n  {}", self.rule, self.steps.join("\n  "))
-    }
-}

@@ -41,7 +41,10 @@ pub enum Memory {
     Idle,
     Asked(ExecId),
     Offered(ExecId),
-    Working { execution: ExecId, stop: bool },
+    Working {
+        execution: ExecId,
+        stop: bool,
+    },
     /// It has said its last word, and waits for the answer.
     Finishing(ExecId),
 }

@@ -70,7 +70,7 @@ pub fn properties(work: &Work) -> Vec<Property<Stage<Work>>> {
         Setup::Job { effect_once } => properties.extend(reached_by_a_job(work, effect_once)),
         Setup::Run { .. } => {
             properties.extend(of_runs());
-            properties.extend(reached_by_a_run());
+            properties.extend(reached_by_a_run(work));
         }
     }
     properties
@@ -140,12 +140,14 @@ fn of_leases() -> Vec<Property<Stage<Work>>> {
         Property::always(names::ONE_WINS, |_, world: &Worlds| {
             let taken = world.actors.cancel == Cancel::Taken;
             let standalone = world.records.runs.all().next().is_none();
-            !(taken && standalone) || !any_job(world, job::State::Succeeded) && !any_job(world, job::State::Failed)
+            !(taken && standalone)
+                || !any_job(world, job::State::Succeeded) && !any_job(world, job::State::Failed)
         }),
         Property::always(names::ONCE, |_, world: &Worlds| {
             jobs_hold(world, |job, all| {
-                let begun_and_lost =
-                    |it: &&&Execution| it.started_at.is_some() && it.status.get() == execution::State::Aborted;
+                let begun_and_lost = |it: &&&Execution| {
+                    it.started_at.is_some() && it.status.get() == execution::State::Aborted
+                };
                 let lost = all.iter().filter(begun_and_lost).map(|it| it.token).min();
                 !job.effect_once || lost.is_none_or(|lost| all.iter().all(|it| it.token <= lost))
             })
@@ -173,7 +175,9 @@ fn of_runs() -> Vec<Property<Stage<Work>>> {
                     && run.jobs_total == jobs().count() as u32
             })
         }),
-        Property::always(names::FOLDED, |_, world: &Worlds| world.records.runs.all().all(|run| folds(world, run))),
+        Property::always(names::FOLDED, |_, world: &Worlds| {
+            world.records.runs.all().all(|run| folds(world, run))
+        }),
         Property::always(names::NEEDED, |_, world: &Worlds| {
             world.records.needs.iter().all(|(needed, dependent)| {
                 let needed = world.records.jobs.get(needed).expect("it is in the plan");
@@ -188,12 +192,13 @@ fn of_runs() -> Vec<Property<Stage<Work>>> {
 fn folds(world: &Worlds, run: &Run) -> bool {
     let all = |state| world.records.jobs.all().all(|job| job.state == state);
     let none_open = world.records.jobs.all().all(|job| job.state.is_over());
+    let canceled = world.actors.cancel == Cancel::Taken;
     match run.outcome {
         None => !none_open,
-        Some(run::State::Success) => all(job::State::Succeeded),
+        Some(run::State::Success) => all(job::State::Succeeded) && !canceled,
         Some(run::State::Failed) => none_open && !all(job::State::Succeeded),
         Some(run::State::Canceled) => none_open && world.actors.cancel != Cancel::Unsaid,
-        Some(run::State::Timeout) => true, // its jobs are stopped afterwards
+        Some(run::State::Timeout) => !canceled, // its jobs are stopped afterwards
         Some(
             run::State::Created
             | run::State::Planning
@@ -210,9 +215,7 @@ fn reached_by_a_job(work: &Work, effect_once: bool) -> Vec<Property<Stage<Work>>
     let mut reached = vec![
         Property::sometimes("the second runner commits", |_, world: &Worlds| {
             let last = format!("runner-{}", world.actors.runners.len());
-            any_execution(world, |it| {
-                it.status.get() == execution::State::Done && it.runner.as_str() == last
-            })
+            any_execution(world, |it| it.status.get() == execution::State::Done && it.runner.as_str() == last)
         }),
         Property::sometimes("an acknowledgement comes too late", |_, world: &Worlds| {
             any_execution(world, |it| it.lease.get() == lease::State::Revoked && it.started_at.is_none())
@@ -245,13 +248,18 @@ fn reached_by_a_job(work: &Work, effect_once: bool) -> Vec<Property<Stage<Work>>
     reached
 }
 
-fn reached_by_a_run() -> Vec<Property<Stage<Work>>> {
-    vec![
+fn reached_by_a_run(work: &Work) -> Vec<Property<Stage<Work>>> {
+    let mut reached = vec![
         Property::sometimes("a run succeeds", |_, world: &Worlds| run_ended(world, run::State::Success)),
         Property::sometimes("a run fails", |_, world: &Worlds| run_ended(world, run::State::Failed)),
-        Property::sometimes("a run is cancelled", |_, world: &Worlds| run_ended(world, run::State::Canceled)),
         Property::sometimes("a run times out", |_, world: &Worlds| run_ended(world, run::State::Timeout)),
-    ]
+    ];
+    if work.cancel {
+        reached.push(Property::sometimes("a run is cancelled", |_, world: &Worlds| {
+            run_ended(world, run::State::Canceled)
+        }));
+    }
+    reached
 }
 
 /// Looked at on what the decision was loaded from, with a fence of the model's own.

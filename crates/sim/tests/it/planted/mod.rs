@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use decisions::{Book, Changes, Command, Decision, Policy, Refusal, decide};
 use sim::models::play::{Parts, Play};
-use sim::models::search::{Stage, explore};
+use sim::models::search::{Stage, find};
 use wire::Time;
 
 type Decided = Result<Decision, Refusal>;
@@ -37,10 +37,9 @@ fn spoilt(
     Ok(decision)
 }
 
-/// The rule that finds the mistake must be the one it breaks, and the way to it must be told.
-fn found(mistake: &str, play: impl Play, parts: Parts, rule: &str) {
-    let story = explore(Stage { play, parts }).expect_err(mistake);
+/// The mistake breaks this rule, and the way to it is told.
+fn found(mistake: &str, play: impl Play, parts: Parts, rule: &'static str) {
+    let story = find(Stage { play, parts }, rule).unwrap_or_else(|| panic!("not found: {mistake}"));
     println!("{mistake}\n{story}\n");
-    assert_eq!(story.rule, rule, "{mistake}\n{story}");
     assert!(!story.steps.is_empty(), "{mistake}: no story");
 }
