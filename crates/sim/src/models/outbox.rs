@@ -293,7 +293,7 @@ fn reached() -> Vec<Property<Stage<Outbox>>> {
         }),
         Property::sometimes("a claim runs out under a worker", |_, world: &World<Outbox>| {
             let it = only(&world.records);
-            world.actors.workers.iter().any(|memory| *memory == Memory::Claimed(1)) && it.claims > 1
+            world.actors.workers.contains(&Memory::Claimed(1)) && it.claims > 1
         }),
     ]
 }

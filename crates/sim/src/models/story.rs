@@ -5,7 +5,8 @@ use std::fmt;
 use stateright::Model;
 
 use super::play::Play;
-use super::search::{Action, Stage};
+use super::search::{Action, CALM, Stage};
+use super::world::World;
 
 /// No steps when something that should be possible never happens.
 #[derive(Debug)]
@@ -40,10 +41,12 @@ impl Story {
 
 /// After how many of these steps the rule is broken, if each of them can be taken.
 fn broken_after<P: Play>(stage: &Stage<P>, rule: &'static str, steps: &[String]) -> Option<usize> {
-    let holds = stage.property(rule).condition;
+    let condition = stage.property(rule).condition;
+    // The search tries calm from some worlds only; a story may end in any.
+    let holds = |world: &World<P>| if rule == CALM { stage.calms(world) } else { condition(stage, world) };
     let mut world = stage.init_states().pop()?;
     for (taken, step) in steps.iter().enumerate() {
-        if !holds(stage, &world) {
+        if !holds(&world) {
             return Some(taken);
         }
         let mut actions = Vec::new();
@@ -51,7 +54,7 @@ fn broken_after<P: Play>(stage: &Stage<P>, rule: &'static str, steps: &[String])
         let action = actions.into_iter().find(|action| action.to_string() == *step)?;
         world = stage.next_state(&world, action)?;
     }
-    (!holds(stage, &world)).then_some(steps.len())
+    (!holds(&world)).then_some(steps.len())
 }
 
 impl fmt::Display for Story {
