@@ -240,7 +240,7 @@ fn a_lost_attempt_never_comes_back_to_its_queue() {
 }
 
 #[test]
-fn a_lease_that_ended_comes_alive_again() {
+fn a_commit_is_stopped_by_no_fence() {
     let parts = deciding(|book, command, now, policy| {
         let revive: fn(&mut Execution) = |it| {
             if !it.status.get().has_committed() {

@@ -80,5 +80,5 @@ fn a_run_ends_before_its_last_job() {
 #[test]
 fn two_servers_count_the_same_run() {
     let work = Work { servers: 2, cancel: false, ..two_jobs(false, false) };
-    found("no conflict check on a run", work, NO_CONFLICT_CHECK, names::ONE_LIVE_LEASE);
+    found("no conflict check on a run", work, NO_CONFLICT_CHECK, names::COUNTED);
 }
