@@ -100,6 +100,11 @@ const ROOMS: &[Room] = &[
         may: May::AllBut(&["store", "decisions", "server", "rusqlite", "tokio-postgres"]),
         reason: "a runner is untrusted: it knows the protocol, never the records",
     },
+    Room {
+        folder: "sim",
+        may: May::Only(&["machines", "wire", "decisions", "serde_json", "stateright"]),
+        reason: "a model shows what the decisions themselves do, with nothing around them",
+    },
     Room { folder: "cli", may: May::AllBut(DRIVERS), reason: "SQL lives in the store" },
 ];
 

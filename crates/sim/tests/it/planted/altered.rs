@@ -1,0 +1,37 @@
+//! A book that tells a decision something else than what is on record.
+
+use decisions::Book;
+use decisions::records::{Attempt, Execution, Job};
+
+pub struct Alter {
+    pub job: fn(&mut Job),
+    pub attempt: fn(&mut Attempt),
+    pub execution: fn(&mut Execution),
+}
+
+pub const NOTHING: Alter = Alter { job: |_| {}, attempt: |_| {}, execution: |_| {} };
+
+pub fn altered(book: &Book, alter: &Alter) -> Book {
+    let mut other = Book::default();
+    for record in book.jobs.peek_all() {
+        let mut record = record.clone();
+        (alter.job)(&mut record);
+        other.jobs.bring(record);
+    }
+    for record in book.attempts.peek_all() {
+        let mut record = record.clone();
+        (alter.attempt)(&mut record);
+        other.attempts.bring(record);
+    }
+    for record in book.executions.peek_all() {
+        let mut record = record.clone();
+        (alter.execution)(&mut record);
+        other.executions.bring(record);
+    }
+    book.runs.peek_all().for_each(|it| other.runs.bring(it.clone()));
+    book.runners.peek_all().for_each(|it| other.runners.bring(it.clone()));
+    book.webhooks.peek_all().for_each(|it| other.webhooks.bring(it.clone()));
+    (other.ready, other.specs) = (book.ready.clone(), book.specs.clone());
+    (other.sweeps, other.dependents) = (book.sweeps.clone(), book.dependents.clone());
+    other
+}
