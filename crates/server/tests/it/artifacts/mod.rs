@@ -3,4 +3,4 @@
 mod collecting;
 mod faults;
 mod soak;
-mod yard;
+pub mod yard;
