@@ -19,6 +19,7 @@ mod batches;
 mod cancels;
 mod commits;
 mod delivering;
+mod disk;
 mod engine;
 mod faults;
 mod fm_001;

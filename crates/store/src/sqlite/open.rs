@@ -1,9 +1,9 @@
 //! Opening a database file: refuse what is not ours, is damaged or is newer than we are, before anything is touched.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
 
 use crate::OpenError;
 
@@ -17,8 +17,11 @@ const CHECKED_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// How long a writer waits for another process's transaction.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Looks at an existing file without changing it.
+/// Looks at an existing file without changing it, except that what was interrupted before it was committed is undone.
 pub fn check(path: &Path) -> Result<(), OpenError> {
+    if journal_of(path).exists() {
+        undo_interrupted(path).map_err(unreadable)?;
+    }
     let length = match std::fs::metadata(path) {
         Ok(metadata) => metadata.len(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
@@ -37,6 +40,24 @@ pub fn check(path: &Path) -> Result<(), OpenError> {
         }
     }
     Ok(())
+}
+
+/// Where SQLite notes how to undo a change of a file that has no write-ahead log: only while it gets one, at the first start.
+fn journal_of(path: &Path) -> PathBuf {
+    let mut journal = path.as_os_str().to_owned();
+    journal.push("-journal");
+    journal.into()
+}
+
+/// A first start that ended in the middle of its first write. Whoever may only read could not even look at the file.
+fn undo_interrupted(path: &Path) -> rusqlite::Result<()> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = match Connection::open_with_flags(path, flags) {
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::CannotOpen) => return Ok(()), // a journal without a file
+        connection => connection?,
+    };
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0)).map(drop)
 }
 
 fn check_version(connection: &Connection) -> Result<(), OpenError> {
@@ -141,7 +162,6 @@ fn configure(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 fn unreadable(error: rusqlite::Error) -> OpenError {
-    use rusqlite::ErrorCode;
     match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => OpenError::Corrupt(error.to_string()),
         Some(_) | None => OpenError::Unreachable(error.to_string()),

@@ -4,4 +4,4 @@ mod caches;
 mod collecting;
 mod faults;
 mod soak;
-mod yard;
+pub mod yard;

@@ -33,6 +33,11 @@ pub fn whole_name(digest: Digest) -> String {
     format!("whole-{}", digest.hex())
 }
 
+/// Makes durable which names there are beside this one, and whether it is among them.
+pub fn sync_above(path: &Path) -> Result<(), BlobError> {
+    Folder::open(path.parent().expect("below the store's folder"))?.sync()
+}
+
 impl Folder {
     pub fn open(path: &Path) -> Result<Folder, BlobError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;

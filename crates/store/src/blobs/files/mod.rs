@@ -78,11 +78,12 @@ impl Files {
     }
 }
 
-/// A deletion that a power cut undoes is made again: whoever deletes notes it afterwards.
+/// Gone for good: whoever deletes notes it afterwards, and what a power cut brought back then would lie there for ever.
 fn remove_file(path: &Path) -> Result<(), BlobError> {
     match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
-        Ok(()) | Err(_) => Ok(()),
+        Ok(()) => folder::sync_above(path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 

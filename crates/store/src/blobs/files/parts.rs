@@ -11,7 +11,7 @@ use futures_util::Stream;
 use rustix::fs::OFlags;
 
 use super::Files;
-use super::folder::{Folder, READ_WRITE, whole_name};
+use super::folder::{Folder, READ_WRITE, sync_above, whole_name};
 use super::read::read_piece;
 use super::sink::{Sink, Taken, Target};
 use crate::blobs::batch::BATCH_BYTES;
@@ -140,7 +140,8 @@ impl Incoming {
                 folder.remove(&other)?;
             }
         }
-        folder.sync()
+        folder.sync()?;
+        sync_above(&path) // the folder itself may be as new as the part
     }
 
     async fn drop_it(self) -> Result<(), BlobError> {

@@ -9,7 +9,7 @@ use rustix::fs::OFlags;
 use sha2::{Digest as _, Sha256};
 
 use super::Files;
-use super::folder::{BYTES, Folder, READ_WRITE, whole_name};
+use super::folder::{BYTES, Folder, READ_WRITE, sync_above, whole_name};
 use crate::blobs::hashing::digest_of;
 use crate::blobs::{BlobError, BlobKey, Staged, Staging, blocking};
 
@@ -80,10 +80,12 @@ fn put_in(folder: &Folder, bytes: &[u8]) -> Result<(), BlobError> {
     Ok(file.sync_data()?)
 }
 
+/// Gone for good, as a file that is deleted.
 pub fn remove_folder(path: &Path) -> Result<(), BlobError> {
     match std::fs::remove_dir_all(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),
-        Ok(()) | Err(_) => Ok(()),
+        Ok(()) => sync_above(path),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -98,12 +98,12 @@ impl Files {
         .await
     }
 
-    /// What is whole gets the name that may be placed. What is not stays, and is there after a crash too.
+    /// What is whole gets the name that may be placed. Whole or not, it is there after a crash too.
     async fn name(&self, target: Arc<Target>, whole: bool, staged: Staged) -> Result<(), BlobError> {
         let root = self.path("staging");
         blocking::run(move || {
             if whole {
-                return target.folder.rename(BYTES, &whole_name(staged.digest));
+                target.folder.rename(BYTES, &whole_name(staged.digest))?;
             }
             target.folder.sync()?;
             Folder::open(&root)?.sync()

@@ -1,0 +1,22 @@
+//! What the disk does to us: power cuts at every write and sync, torn writes, failing writes and syncs, no room.
+//!
+//! `story.rs` is one life of a server's data: a job from its submission to its delivery, artifacts from their upload to
+//! their collection, a restart in the middle. A child process plays it under `strace` (`recording.rs`), which notes what
+//! the child asked of the disk and in between what it acknowledged (`trace.rs`, `history.rs`). `medium.rs` is the disk as
+//! POSIX promises it: only what was synced is there after a cut, of the rest any part. `verdict.rs` opens what a cut
+//! left with the real store, looks for everything that was acknowledged, and plays the story to its end.
+//!
+//! A killed process proves nothing about durability: the kernel still writes what it was given. Never: a hook in the
+//! product's code. `DELTACI_DISK_CUTS=all` cuts at every single write, in more ways.
+
+mod cuts;
+mod faults;
+mod history;
+mod medium;
+mod planted;
+mod recording;
+mod site;
+mod story;
+mod trace;
+mod uploads;
+mod verdict;
