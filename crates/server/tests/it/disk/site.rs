@@ -105,6 +105,8 @@ impl Site {
             collector: self.collector.clone(),
             interval: LONG,
             collect_every: LONG,
+            cache_ttl: LONG,
+            cache_bytes_max: 1 << 40,
         };
         while upkeep.round().await.map_err(words)? {}
         Ok(())

@@ -163,7 +163,16 @@ pub async fn perform(site: &Site, step: Step) -> Said<()> {
         }
         Completed => {
             let (status, summary, artifacts) = (CompleteStatus::Succeeded, "well".into(), "[]".into());
-            let complete = Complete { lease, runner, status, exit_code: 0, summary, artifacts, stored: None };
+            let complete = Complete {
+                lease,
+                runner,
+                status,
+                exit_code: 0,
+                summary,
+                artifacts,
+                stored: None,
+                saves: None,
+            };
             site.perform(complete).await?;
         }
         Claimed => {
