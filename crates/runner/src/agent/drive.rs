@@ -10,7 +10,7 @@ use wire::runner::LeaseGranted;
 
 use crate::agent::gather::Leavings;
 use crate::agent::hands::Hire;
-use crate::agent::hold::{Tell, hold};
+use crate::agent::hold::{Held, Tell, hold};
 use crate::agent::messages::Speaker;
 use crate::agent::prepare::{Prepared, Shop, prepare};
 use crate::agent::stop::{Stop, said};
@@ -217,8 +217,8 @@ impl<H: Hire> Drive<H> {
         let (hand_on, handed_on) = oneshot::channel();
         self.handed_on = Some(handed_on);
         let tap = Tap::new(self.speaker.job_id.clone(), self.shop.settings.tap.clone());
-        let (hire, events) = (self.shop.hire.clone(), self.events.clone());
-        let holding = hold(hire, order, spool, tap, told, events, hand_on, self.caches.take());
+        let held = Held { order, caches: self.caches.take(), spool, tap };
+        let holding = hold(self.shop.hire.clone(), held, told, self.events.clone(), hand_on);
         self.holder = Some(tokio::spawn(holding));
     }
 

@@ -30,19 +30,24 @@ const LINES_WAITING_MAX: usize = 16;
 /// Nothing more is to be done: whoever drives the session has gone, or has been told the end.
 struct Unheard;
 
+/// What is held for one job.
+pub struct Held {
+    pub order: Order,
+    pub caches: Option<Fetcher>,
+    pub spool: Spool,
+    pub tap: Tap,
+}
+
 /// From the keeper's start until it is gone. The log is handed on when the job is over.
 pub async fn hold<H: Hire>(
     hire: H,
-    order: Order,
-    mut spool: Spool,
-    mut tap: Tap,
+    held: Held,
     mut tells: Receiver<Tell>,
     events: Sender<Event>,
     log: oneshot::Sender<Spool>,
-    caches: Option<Fetcher>,
 ) {
+    let Held { mut order, caches, mut spool, mut tap } = held;
     let steps = order.steps.clone();
-    let mut order = order;
     if let Some(caches) = caches
         && get_ready(&mut order, caches, &mut spool, &mut tells, &events).await.is_err()
     {
