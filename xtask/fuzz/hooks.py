@@ -41,9 +41,12 @@ def before_call(context, case, **kwargs):
         for name in ("limit", "after"):
             if name in case.query and not case.query[name] and not isinstance(case.query[name], (int, float)):
                 case.query[name] = "nothing"
-    # A repository is fetched. Nothing outside this machine is, and nothing here answers.
-    if isinstance(case.body, dict) and isinstance(case.body.get("repository"), str) and case.body["repository"]:
-        case.body["repository"] = "/nowhere"
+    # A repository is fetched. Nothing outside this machine is, and nothing here answers. One that is too long is refused
+    # before.
+    if isinstance(case.body, dict):
+        repository = case.body.get("repository")
+        if isinstance(repository, str) and 0 < len(repository) <= 2048:
+            case.body["repository"] = "/nowhere"
     # No schema that every client can read says «but not like an id of ours», which is refused.
     if case.path.endswith("/jobs") and isinstance(case.body, dict) and is_ours(case.body.get("job_id")):
         case.body["job_id"] = "not-" + case.body["job_id"]
