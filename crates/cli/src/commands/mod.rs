@@ -25,4 +25,5 @@ pub mod version;
 pub mod webhook;
 
 mod named;
+mod slots;
 mod started;

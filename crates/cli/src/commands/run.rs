@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use std::thread::available_parallelism;
 
 use anyhow::{Context, Result};
-use clap::ValueEnum;
 use pipeline::facts::Wishes;
 use runner::keeper::Choice;
 use wire::RunId;
 
+use crate::commands::slots::{self, Executor, SLOTS_MAX};
 use crate::local::data::FOLDER;
 use crate::local::pipeline::Question;
 use crate::local::{self, Resume, Wanted};
@@ -62,19 +62,6 @@ pub struct Selection {
     no_reuse: bool,
 }
 
-const SLOTS_MAX: i64 = 256;
-/// Two, so that whatever holds one thread up does not hold the heartbeats up.
-const THREADS: usize = 2;
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Executor {
-    /// Docker when the job names an image and an engine answers, else sandbox, else process
-    Auto,
-    Process,
-    Sandbox,
-    Docker,
-}
-
 impl Selection {
     /// The folder must be there.
     pub fn question(&self) -> Result<Question> {
@@ -109,7 +96,7 @@ pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
         slots: args.slots.unwrap_or_else(|| available_parallelism().map_or(1, NonZeroUsize::get) as u32),
     };
     let mut show = view::local::choose::show(json, args.plain);
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build()?;
+    let runtime = slots::runtime()?;
     let exit = runtime.block_on(local::run(&wanted, show.as_mut()));
     // What nobody waits for any more is not worth waiting for either.
     runtime.shutdown_background();
@@ -119,10 +106,8 @@ pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
 /// In the folder itself, walls would only keep jobs from what its owner put there.
 fn choice(args: &Args) -> Choice {
     match args.executor {
+        Some(executor) => executor.into(),
         None if args.in_place => Choice::Process,
-        None | Some(Executor::Auto) => Choice::Auto,
-        Some(Executor::Process) => Choice::Process,
-        Some(Executor::Sandbox) => Choice::Sandbox,
-        Some(Executor::Docker) => Choice::Docker,
+        None => Choice::Auto,
     }
 }

@@ -12,6 +12,7 @@ use runner::keeper::{Choice, Limits};
 use runner::session::{End, Outcome};
 
 use crate::cache;
+use crate::commands::slots::{self, Executor, SLOTS_MAX};
 use crate::output::{Exit, Problem, usage};
 use crate::talk::Talk;
 
@@ -58,19 +59,6 @@ pub struct Args {
     talk: Talk,
 }
 
-const SLOTS_MAX: i64 = 256;
-/// Two, so that whatever holds one thread up does not hold the heartbeats up.
-const THREADS: usize = 2;
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Executor {
-    /// Docker when the job names an image and an engine answers, else sandbox, else process
-    Auto,
-    Process,
-    Sandbox,
-    Docker,
-}
-
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Given {
     /// Jobs that ask for it
@@ -85,7 +73,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let client = Client::new(&args.server, &token(&args)?).map_err(usage)?;
     let settings = settings(args)?;
     agent::runner_ids(&settings.name, settings.slots).map_err(usage)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build()?;
+    let runtime = slots::runtime()?;
     let left = runtime.block_on(async {
         let stop = agent::on_signals()?;
         agent::run(settings, client, Keepers::of_this_program()?, stop).await
@@ -129,12 +117,7 @@ fn token(args: &Args) -> Result<Token> {
 }
 
 fn settings(args: Args) -> Result<Settings> {
-    let executor = match args.executor {
-        Executor::Auto => Choice::Auto,
-        Executor::Process => Choice::Process,
-        Executor::Sandbox => Choice::Sandbox,
-        Executor::Docker => Choice::Docker,
-    };
+    let executor = Choice::from(args.executor);
     let network = match args.network {
         Given::Asked => Network::Asked,
         Given::Always => Network::Always,
