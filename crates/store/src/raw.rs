@@ -9,7 +9,7 @@ use tokio_postgres::{Client, NoTls, Statement};
 const BODY: &str =
     "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789";
 
-/// SQLite with the settings of the real store: WAL, `synchronous=FULL`.
+/// SQLite with a write-ahead log and a sync of it with every commit (`synchronous=FULL`).
 pub struct RawSqlite(Connection);
 
 impl RawSqlite {

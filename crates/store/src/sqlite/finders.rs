@@ -8,6 +8,7 @@ use decisions::records::{Delivery, Event, Job, Queue, Run, Tenant};
 use rusqlite::{Connection, params};
 use wire::{JobId, MessageId, RunId, Time};
 
+use crate::sqlite::syncer::Horizon;
 use crate::sqlite::{groups, lists, open, refused, rows};
 use crate::{Due, LogBounds, StoreError};
 
@@ -15,20 +16,21 @@ use crate::{Due, LogBounds, StoreError};
 pub struct Readers {
     path: PathBuf,
     free: Arc<Mutex<Vec<Connection>>>,
+    horizon: Horizon,
 }
 
 const FREE_MAX: usize = 4;
 
 impl Readers {
-    pub fn new(path: &Path) -> Readers {
-        Readers { path: path.to_owned(), free: Arc::default() }
+    pub fn new(path: &Path, horizon: Horizon) -> Readers {
+        Readers { path: path.to_owned(), free: Arc::default(), horizon }
     }
 
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Runs a question on a thread that may block.
+    /// Runs a question on a thread that may block. Nobody is told what the disk may not keep.
     pub async fn read<T: Send + 'static>(
         &self,
         question: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
@@ -44,7 +46,9 @@ impl Readers {
             }
             Ok(answer)
         });
-        answer.await.map_err(|error| StoreError::Unavailable(error.to_string()))?.map_err(refused)
+        let answer = answer.await.map_err(|error| StoreError::Unavailable(error.to_string()))?;
+        self.horizon.reached().await?;
+        answer.map_err(refused)
     }
 }
 

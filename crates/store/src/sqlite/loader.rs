@@ -3,6 +3,7 @@
 //! A batch is open from its load until its save is handed in or given up; the next load waits for that, not for the disk.
 //! It sees what is on its way to the disk as if it were there, and nothing decided on it is answered before it is.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{self, TryRecvError};
 use std::thread;
@@ -14,10 +15,11 @@ use tokio::sync::oneshot;
 use crate::StoreError;
 use crate::log_groups::grouped;
 use crate::sqlite::known::Known;
+use crate::sqlite::syncer::Horizon;
 use crate::sqlite::writer::{Write, Writer};
 use crate::sqlite::{load, refused};
 
-/// A handle to the thread; when the last one is gone, both threads end and close the file.
+/// A handle to the threads of loader, writer and syncer; when the last one is gone, they end and close the file.
 pub struct Loader {
     requests: mpsc::Sender<Request>,
 }
@@ -40,16 +42,16 @@ pub struct Session {
 }
 
 impl Loader {
-    /// `reading` and `writing` are connections to the same file.
-    pub fn start(reading: Connection, writing: Connection) -> Loader {
+    /// `reading` and `writing` are connections to the same file, and `log` is its write-ahead log.
+    pub fn start(reading: Connection, writing: Connection, log: PathBuf) -> (Loader, Horizon) {
         let (requests, incoming) = mpsc::channel();
-        let writer = Writer::start(writing);
+        let (writer, horizon) = Writer::start(writing, log);
         let desk = Desk { connection: reading, writer, known: Known::default() };
         thread::Builder::new()
             .name("sqlite-loader".into())
             .spawn(move || desk.serve(&incoming))
             .expect("a thread can be started");
-        Loader { requests }
+        (Loader { requests }, horizon)
     }
 
     pub async fn load(&self, asks: Vec<Ask>) -> Result<(Book, Session), StoreError> {

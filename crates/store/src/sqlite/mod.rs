@@ -1,7 +1,8 @@
-//! Records in one SQLite file: WAL, `synchronous=FULL`, one writer thread, readers that never block it.
+//! Records in one SQLite file with a write-ahead log, one writer, readers that never block it.
 //!
-//! Batches are decided one after the other, each on what the one before it leaves, and written in that order, one fsync
-//! each. While the writer's thread saves a batch, the loader's thread answers the asks of the next.
+//! Batches are decided one after the other, each on what the one before it leaves, and written in that order. Three threads
+//! have a batch in hand at a time: while the syncer brings one to the disk, the writer saves the next, and the loader answers
+//! the asks of the one after that. Nobody hears of anything that is not on the disk.
 
 mod artifacts;
 mod blobs;
@@ -22,6 +23,7 @@ mod outbox;
 mod plans;
 mod rows;
 mod save;
+mod syncer;
 mod tokens;
 mod uploads;
 mod versions;
@@ -39,6 +41,7 @@ use decisions::records::{
 };
 use decisions::{Ask, Book};
 use machines::delivery;
+use rusqlite::Connection;
 use wire::{
     BlobId, CacheId, CollectionId, Digest, ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time,
     TokenId, UploadId, VersionId,
@@ -60,7 +63,7 @@ impl Sqlite {
         open::check(path)?;
         let writing = open::connect_and_migrate(path)?;
         let reading = open::connect_existing(path)?;
-        Ok(Sqlite { loader: Loader::start(reading, writing), readers: Readers::new(path) })
+        Ok(Sqlite::on(path, reading, writing))
     }
 
     /// Opens a file that must exist, for reading; nothing is changed, and a server may be at work on it.
@@ -70,7 +73,12 @@ impl Sqlite {
         }
         open::check(path)?;
         let (reading, writing) = (open::connect_existing(path)?, open::connect_existing(path)?);
-        Ok(Sqlite { loader: Loader::start(reading, writing), readers: Readers::new(path) })
+        Ok(Sqlite::on(path, reading, writing))
+    }
+
+    fn on(path: &Path, reading: Connection, writing: Connection) -> Sqlite {
+        let (loader, horizon) = Loader::start(reading, writing, syncer::log_of(path));
+        Sqlite { loader, readers: Readers::new(path, horizon) }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::hooks::Wal;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
 
 use crate::OpenError;
@@ -122,7 +123,25 @@ pub fn connect_and_migrate(path: &Path) -> Result<Connection, OpenError> {
         .run(&mut connection)
         .map_err(|error| OpenError::Corrupt(format!("its schema cannot be brought up to date: {error}")))?;
     connection.pragma_update(None, "foreign_keys", true).map_err(unreadable)?;
+    leave_syncs_to_us(&mut connection).map_err(unreadable)?;
     Ok(connection)
+}
+
+/// The log is written over from its start when it is so long: soon, because that costs the disk less than growing.
+const LOG_PAGES_MAX: i32 = 1_000;
+
+/// From here on the syncer brings each commit to the disk. SQLite still syncs around the log's way into the file, but would
+/// pass over a failure there and try again, when the system has forgotten what it could not write: that stops the writer.
+fn leave_syncs_to_us(connection: &mut Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "synchronous", "normal")?;
+    connection.wal_hook(Some(|log: &mut Wal, pages| {
+        let moved = if pages < LOG_PAGES_MAX { Ok(()) } else { log.checkpoint() };
+        match moved.as_ref().err().and_then(rusqlite::Error::sqlite_error_code) {
+            // Everything is in the log, and the next commit tries again.
+            Some(ErrorCode::DiskFull | ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Ok(()),
+            Some(_) | None => moved,
+        }
+    }))
 }
 
 /// For a store that is only read; no schema is made.
@@ -155,7 +174,7 @@ fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "cache_size", -8_192)?; // KiB; SQLite walks all of it after a commit that split a page
-    connection.pragma_update(None, "wal_autocheckpoint", 1_000)?; // pages: soon written over, which costs the disk less than growing
+    connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES_MAX)?;
     connection.pragma_update(None, "temp_store", "memory")?;
     connection.set_prepared_statement_cache_capacity(128);
     Ok(())

@@ -1,4 +1,4 @@
-//! The writer's thread: books, from `BEGIN IMMEDIATE` to a durable `COMMIT`.
+//! The writer's thread: books, from `BEGIN IMMEDIATE` to `COMMIT`. Whoever waits for them hears of it from the syncer.
 //!
 //! Books come in the order in which they were decided, each on top of those before it, and those that come while others
 //! are written share their commit. When one is not written, those behind it rest on something that never was: they are
@@ -6,6 +6,7 @@
 
 use std::iter;
 use std::ops::ControlFlow::{self, Break, Continue};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
@@ -17,6 +18,7 @@ use tokio::sync::oneshot;
 use crate::StoreError;
 use crate::log_groups::Group;
 use crate::sqlite::known::Landing;
+use crate::sqlite::syncer::{Fate, Flight, Horizon, Syncer};
 use crate::sqlite::{refused, save};
 
 /// The loader's end of the thread.
@@ -36,27 +38,30 @@ pub struct Write {
 
 impl Write {
     /// Durable or not, it is as the result says, heard or not.
-    fn answer(self, result: Result<(), StoreError>) {
+    pub fn answer(self, result: Result<(), StoreError>) {
         let _ = self.reply.send(result);
     }
 }
 
 impl Writer {
-    pub fn start(connection: Connection) -> Writer {
+    /// `log` is where SQLite puts what this connection commits.
+    pub fn start(connection: Connection, log: PathBuf) -> (Writer, Horizon) {
         let (writes, incoming) = mpsc::channel();
         let (news, landings) = mpsc::channel();
-        let pen = Pen { connection, news, generation: 0, data_version: None };
+        let (flights, horizon) = Syncer::start(log, news);
+        let pen = Pen { connection, flights, horizon: horizon.clone(), generation: 0, data_version: None };
         thread::Builder::new()
             .name("sqlite-writer".into())
             .spawn(move || pen.serve(&incoming))
             .expect("a thread can be started");
-        Writer { writes, landings }
+        (Writer { writes, landings }, horizon)
     }
 }
 
 struct Pen {
     connection: Connection,
-    news: mpsc::Sender<(u64, Landing)>,
+    flights: mpsc::Sender<Flight>,
+    horizon: Horizon,
     generation: u64,
     /// Changes when another connection commits, not when this one does.
     data_version: Option<i64>,
@@ -64,9 +69,6 @@ struct Pen {
 
 /// The most books in one transaction.
 const TOGETHER_MAX: usize = 64;
-
-/// A book that was not written, and why.
-type Failed = (Write, Landing, StoreError);
 
 impl Pen {
     fn serve(mut self, incoming: &mpsc::Receiver<Write>) {
@@ -80,44 +82,36 @@ impl Pen {
 
     /// Everything that waits, and what comes while it is written, shares one commit.
     fn take(&mut self, writes: impl Iterator<Item = Write>) -> ControlFlow<()> {
-        let mut written = Vec::new();
-        let mut failed: Option<Failed> = None;
+        let before = self.horizon.newest();
+        let (mut written, mut failed, mut stranded) = (Vec::new(), None, Vec::new());
         for write in writes {
-            if write.generation != self.generation {
-                write.answer(Err(conflict("the batch before it was not written")));
+            if failed.is_some() || write.generation != self.generation {
+                stranded.push((write, Fate::Stranded(conflict("the batch before it was not written"))));
                 continue;
             }
             match self.write(&write) {
                 Ok(true) => written.push(write),
                 Ok(false) => {
-                    failed = Some((write, Landing::Foreign, conflict("another process has written")))
+                    let error = conflict("another process has written");
+                    failed = Some((write, Fate::NotWritten(Landing::Foreign, error)));
                 }
-                Err(error) => failed = Some((write, Landing::NotWritten, error)),
-            }
-            if failed.is_some() {
-                break;
+                Err(error) => failed = Some((write, Fate::NotWritten(Landing::NotWritten, error))),
             }
         }
         let committed = if failed.is_some() { self.commit_only(&written) } else { self.commit() };
-        self.tell(written, &committed, failed);
-        if matches!(committed, Err(StoreError::Unknown(_))) { Break(()) } else { Continue(()) }
-    }
-
-    /// The loader hears before the callers do.
-    fn tell(&mut self, written: Vec<Write>, committed: &Result<(), StoreError>, failed: Option<Failed>) {
         if committed.is_err() || failed.is_some() {
             self.roll_back();
             self.generation += 1;
         }
-        let landing = if committed.is_ok() { Landing::Durable } else { Landing::NotWritten };
-        for write in &written {
-            let _ = self.news.send((write.generation, landing)); // the loader may have ended
-        }
-        if let Some((write, landing, error)) = failed {
-            let _ = self.news.send((write.generation, landing)); // the loader may have ended
-            write.answer(Err(error));
-        }
-        written.into_iter().for_each(|write| write.answer(committed.clone()));
+        let fate = |write| match &committed {
+            Ok(()) => (write, Fate::Written),
+            Err(error) => (write, Fate::NotWritten(Landing::NotWritten, error.clone())),
+        };
+        let books = written.into_iter().map(fate).chain(failed).chain(stranded).collect();
+        let newest = self.horizon.newest();
+        let told = self.flights.send(Flight { commit: (newest > before).then_some(newest), books });
+        let uncertain = matches!(committed, Err(StoreError::Unknown(_)));
+        if told.is_err() || uncertain { Break(()) } else { Continue(()) }
     }
 
     /// Into the open transaction, or a new one. False when the file is not as the book was decided on.
@@ -169,6 +163,7 @@ impl Pen {
         if self.connection.is_autocommit() {
             return Ok(()); // nobody changed anything
         }
+        self.horizon.begin();
         let committed =
             self.connection.prepare_cached("COMMIT").and_then(|mut statement| statement.execute([]));
         match committed {
