@@ -9,7 +9,9 @@
 
 mod index;
 mod lists;
+mod needed;
 mod pattern;
+mod several;
 
 pub use index::Index;
 pub use lists::{BadPattern, ListId, Lists};

@@ -2,7 +2,7 @@
 
 use globset::{Glob, GlobBuilder};
 
-const BYTES_MAX: usize = 4096;
+pub const BYTES_MAX: usize = 4096;
 
 /// Whether a list may hold this entry; if not, what to do about it.
 pub fn check(entry: &str) -> Result<(), String> {
