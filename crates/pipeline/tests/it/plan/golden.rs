@@ -49,6 +49,7 @@ macro_rules! cases {
 
 cases! {
     a_branch_and_a_commit_are_filled_in
+    a_branch_becomes_a_name_that_a_version_can_have
     a_change_in_the_chain_reaches_what_needs_it
     a_changed_pipeline_file_skips_nothing
     a_deleted_file_is_a_change
