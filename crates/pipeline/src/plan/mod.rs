@@ -11,6 +11,7 @@ mod draft;
 mod order;
 mod places;
 mod problem;
+mod publications;
 mod reasons;
 mod suggest;
 mod text;

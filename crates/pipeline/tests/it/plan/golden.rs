@@ -56,10 +56,12 @@ cases! {
     a_difference_that_is_not_known_skips_nothing
     a_file_that_became_executable_makes_new_inputs
     a_matrix_is_named_as_a_whole
+    a_matrix_that_publishes_one_version_is_told
     a_named_job_runs_with_what_it_needs
     a_need_that_is_reused_lets_its_dependent_be_reused
     a_need_that_runs_lets_nothing_after_it_be_reused
     a_renamed_file_counts_under_both_names
+    a_version_that_cannot_be_named_is_refused
     a_wrong_job_name_gets_a_suggestion
     all_skips_nothing_and_still_reuses
     an_effect_that_happens_once_is_never_reused
@@ -69,7 +71,9 @@ cases! {
     discovered_jobs_say_so
     many_changed_files_are_counted
     no_reuse_reuses_nothing
+    no_version_is_published_by_two_jobs
     odd_paths_are_written_out
+    only_versions_of_jobs_that_run_are_compared
     the_base_skips_what_did_not_change
     the_hash_of_a_cache_key_is_that_of_its_files
     trusted_runs_do_not_reuse_what_strangers_made
