@@ -15,4 +15,6 @@ mod several;
 
 pub use index::Index;
 pub use lists::{BadPattern, ListId, Lists};
-pub use pattern::{check, folder, literal};
+pub use pattern::{BadGlob, check, folder, literal};
+
+pub(crate) use pattern::normal;

@@ -18,7 +18,6 @@ mod text;
 
 pub use draft::Draft;
 pub use problem::PlanProblem;
-pub use suggest::nearest;
 pub use text::path_text;
 
 /// Where a pipeline is written down. A change of it may change any job, so none is skipped then.

@@ -1,53 +1,21 @@
 //! Golden plans. Each file in `cases/` holds a script, a line `---`, and the plan it gives, byte for byte. With
 //! `DELTACI_GOLDEN=write` the plans are written anew: read the difference before you commit it.
 
-use std::fs;
-use std::path::PathBuf;
-
 use super::script::Scene;
+use crate::golden::cases;
 
-const MARK: &str = "\n---\n";
-
-fn check(name: &str) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/it/plan/cases/{name}.txt"));
-    let text = fs::read_to_string(&path).expect("a case");
-    let (script, expected) = text.split_once(MARK).unwrap_or((text.trim_end(), ""));
-    let plan = Scene::read(script).plan();
-    let found = match &plan {
-        Ok(plan) => serde_json::to_string_pretty(plan).expect("JSON") + "\n",
+fn seen(script: &str) -> String {
+    let plan = || match Scene::read(script).plan() {
+        Ok(plan) => serde_json::to_string_pretty(&plan).expect("JSON") + "\n",
         Err(problem) => format!("{}: {problem}\n", problem.code()),
     };
-    if std::env::var_os("DELTACI_GOLDEN").is_some_and(|mode| mode == "write") {
-        fs::write(&path, format!("{script}{MARK}{found}")).expect("written");
-        return;
-    }
-    assert_eq!(found, expected, "{name}: the plan is not the one in {}", path.display());
-    let again = Scene::read(script).plan();
-    assert_eq!(
-        plan.map(|plan| serde_json::to_string(&plan).expect("JSON")),
-        again.map(|plan| serde_json::to_string(&plan).expect("JSON")),
-        "{name}: the same input gives the same bytes"
-    );
-}
-
-macro_rules! cases {
-    ($($name:ident)+) => {
-        $(#[test] fn $name() { check(stringify!($name)); })+
-
-        #[test]
-        fn every_case_is_looked_at() {
-            let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/it/plan/cases");
-            let names = fs::read_dir(folder).expect("a folder").map(|entry| {
-                entry.expect("an entry").path().file_stem().expect("a name").to_string_lossy().into_owned()
-            });
-            let mut names: Vec<String> = names.collect();
-            names.sort();
-            assert_eq!(names, [$(stringify!($name)),+]);
-        }
-    };
+    let first = plan();
+    assert_eq!(first, plan(), "the same input gives the same bytes");
+    first
 }
 
 cases! {
+    "plan/cases", seen,
     a_branch_and_a_commit_are_filled_in
     a_branch_becomes_a_name_that_a_version_can_have
     a_change_in_the_chain_reaches_what_needs_it
