@@ -16,3 +16,5 @@ pub mod problem;
 pub mod schema;
 pub mod tree;
 pub mod yaml;
+
+mod closest;

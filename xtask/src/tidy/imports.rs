@@ -77,6 +77,7 @@ const ROOMS: &[Room] = &[
         may: May::Only(&[
             "decisions",
             "wire",
+            "aho-corasick",
             "globset",
             "saphyr-parser",
             "serde",

@@ -10,8 +10,9 @@ use serde_json::Value;
 
 use crate::bench::artifacts::push_small;
 use crate::bench::protocol::processes::{Memory, Method, Server};
+use crate::bench::told::{row, told};
 use crate::database::FILE;
-use crate::output::{Exit, progress};
+use crate::output::progress;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -42,13 +43,7 @@ struct Report {
 pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let report = runtime.block_on(measure(args))?;
-    progress("");
-    if json {
-        println!("{}", serde_json::to_string_pretty(&report)?);
-    } else {
-        report.print();
-    }
-    Ok(Exit::Success.into())
+    told(&report, json, Report::print)
 }
 
 async fn measure(args: &Args) -> Result<Report> {
@@ -93,12 +88,11 @@ async fn collect(folder: &Path, kept: u64, garbage: usize) -> Result<(f64, u64, 
 
 impl Report {
     fn print(&self) {
-        let row = |name: &str, figure: String, note: String| println!("{name:<20}{figure:>12}   {note}");
         let note = format!("{} of {} blobs deleted", self.deleted, self.kept + self.garbage as u64);
         row("collection", format!("{:.1} s", self.seconds), note);
         let note = format!("with nothing else there: {:.1} x", self.seconds / self.alone_seconds);
         row("alone", format!("{:.1} s", self.alone_seconds), note);
         let peak = format!("{:.1} MiB", self.server.peak_kib as f64 / 1024.0);
-        row("server's memory", peak, "at most".into());
+        row("server's memory", peak, "at most");
     }
 }

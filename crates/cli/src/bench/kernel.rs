@@ -16,6 +16,7 @@ use crate::bench::callers::{Caller, Steps, Watch, tenant};
 use crate::bench::limit::Raw;
 use crate::bench::report::{Report, Round};
 use crate::bench::scale;
+use crate::bench::told::told;
 use crate::output::{Exit, Problem, progress};
 
 #[derive(clap::Args)]
@@ -52,13 +53,7 @@ enum Kind {
 pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let report = runtime.block_on(measure(args))?;
-    progress("");
-    if json {
-        println!("{}", serde_json::to_string_pretty(&report)?);
-    } else {
-        report.print();
-    }
-    Ok(Exit::Success.into())
+    told(&report, json, Report::print)
 }
 
 async fn measure(args: &Args) -> Result<Report> {

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 
-use crate::output::{Exit, progress};
+use crate::bench::report::middle;
+use crate::bench::told::{row, told};
+use crate::output::progress;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -53,13 +55,7 @@ struct Report {
 
 pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
     let report = measure(args)?;
-    progress("");
-    if json {
-        println!("{}", serde_json::to_string_pretty(&report)?);
-    } else {
-        report.print();
-    }
-    Ok(Exit::Success.into())
+    told(&report, json, Report::print)
 }
 
 fn measure(args: &Args) -> Result<Report> {
@@ -95,7 +91,7 @@ fn measure(args: &Args) -> Result<Report> {
         plan_peak_kib = plan_peak_kib.max(peak);
     }
     let (make_seconds, in_place_seconds, workspaces_seconds) =
-        (median(make), median(in_place), median(workspaces));
+        (middle(make), middle(in_place), middle(workspaces));
     let per_job = |seconds: f64| (seconds - make_seconds) * 1e3 / args.jobs as f64;
     Ok(Report {
         jobs: args.jobs,
@@ -108,7 +104,7 @@ fn measure(args: &Args) -> Result<Report> {
         run_peak_kib,
         plan_files: args.plan_files,
         plan_jobs: args.plan_jobs,
-        plan_seconds: median(plan),
+        plan_seconds: middle(plan),
         plan_peak_kib,
     })
 }
@@ -209,14 +205,8 @@ fn makefile(jobs: usize) -> String {
     text
 }
 
-fn median(mut figures: Vec<f64>) -> f64 {
-    figures.sort_by(f64::total_cmp);
-    figures.get(figures.len() / 2).copied().unwrap_or(0.0)
-}
-
 impl Report {
     fn print(&self) {
-        let row = |name: &str, figure: String, note: String| println!("{name:<16}{figure:>12}   {note}");
         let seconds = |seconds: f64| format!("{seconds:.2} s");
         let mib = |kib: u64| format!("{:.1} MiB", kib as f64 / 1024.0);
         row("make -j2", seconds(self.make_seconds), format!("{} jobs that do nothing", self.jobs));
@@ -225,7 +215,7 @@ impl Report {
         let copies =
             format!("{}, each with a copy of {} files", more(self.workspaces_ms_per_job), self.files);
         row("workspaces", seconds(self.workspaces_seconds), copies);
-        row("memory", mib(self.run_peak_kib), "of `deltaci run`, at most".into());
+        row("memory", mib(self.run_peak_kib), "of `deltaci run`, at most");
         let plan = format!("{} files, {} jobs; {}", self.plan_files, self.plan_jobs, mib(self.plan_peak_kib));
         row("plan", seconds(self.plan_seconds), plan);
     }

@@ -12,6 +12,7 @@ mod local;
 mod protocol;
 mod report;
 mod scale;
+mod told;
 
 use std::process::ExitCode;
 

@@ -112,7 +112,7 @@ async fn decided<S: Store>(seen: &Seen, tree: &Tree, past: Option<(&S, TenantId)
             checkout: None,
             wishes: seen.question.wishes.clone(),
         };
-        Draft::new(&seen.pipeline, &facts).map_err(|problem| usage(problem.to_string()))?
+        Draft::new(&seen.pipeline, &facts).map_err(|problem| usage(problem.in_full()))?
     };
     let wanted: Vec<Digest> = draft.wanted();
     let mut successes = Successes::new();

@@ -53,8 +53,12 @@ impl Stored {
         let known: &Version = draft.get(id)?;
         let same = holds(&known.entries, &self.entries());
         let open = known.state.get() == version::State::Draft;
-        (!same && !open)
-            .then(|| format!("{} {} is published and holds something else", publish.package, publish.version))
+        (!same && !open).then(|| {
+            format!(
+                "{} {} is published and holds something else: a version never changes, so publish under another name",
+                publish.package, publish.version
+            )
+        })
     }
 
     /// In the commit that sets COMMITTED.

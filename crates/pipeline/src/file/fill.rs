@@ -1,8 +1,9 @@
 //! Placeholders: `{name}` for a value of the job's matrix, `{commit}` and the like for what only the planner knows.
 //! After a `$` a brace is the shell's.
 
-use super::globs::{self, BadGlob};
+use super::formats::code_of;
 use super::nearest::nearest;
+use crate::globs;
 use crate::problem::{Code, Place, Problem, short};
 
 /// One combination of a matrix: its keys and their values.
@@ -143,10 +144,10 @@ fn check_one(name: &str, rest: Rest, keys: &Values<'_>, place: Place) -> Result<
         return Ok(());
     }
     if let (Rest::Hashes, Some(pattern)) = (rest, name.strip_prefix("hash:")) {
-        return globs::check(pattern).map_err(|BadGlob { code, why }| {
+        return globs::normal(pattern).map(drop).map_err(|bad| {
             let message = format!("the pattern `{}` cannot be used", short(pattern));
             let hint = "name files of the repository, as in `{hash:**/Cargo.lock}`";
-            Problem::new(code, place, message, why, hint)
+            Problem::new(code_of(&bad), place, message, bad.to_string(), hint)
         });
     }
     let known: Vec<&str> = ours.iter().copied().chain(keys.iter().map(|(key, _)| *key)).collect();

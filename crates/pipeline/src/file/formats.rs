@@ -3,7 +3,7 @@
 use decisions::versions::check_name;
 
 use super::duration::seconds;
-use super::globs::{self, BadGlob};
+use crate::globs::{self, BadGlob};
 use crate::problem::{Code, Place, Problem, is_hidden, short};
 
 pub const NAME_LENGTH_MAX: usize = 200;
@@ -215,13 +215,20 @@ fn glob(text: &str) -> Option<Fault> {
     if text.len() > TEXT_LENGTH_MAX {
         return too_long(text, TEXT_LENGTH_MAX);
     }
-    let BadGlob { code, why } = globs::check(text).err()?;
+    let bad = globs::normal(text).err()?;
     Some(Fault {
-        code,
+        code: code_of(&bad),
         message: format!("the pattern `{}` cannot be used", short(text)),
-        label: why,
+        label: bad.to_string(),
         hint: "`*` stays within a name, `**` does not, `{a,b}` is either; as in `src/**/*.rs`".into(),
     })
+}
+
+pub fn code_of(bad: &BadGlob) -> Code {
+    match bad {
+        BadGlob::Absolute | BadGlob::LeadsOut => Code::BadPath,
+        BadGlob::TooLong | BadGlob::NamesNoFile | BadGlob::Unreadable(_) => Code::BadGlob,
+    }
 }
 
 fn package(text: &str) -> Option<Fault> {

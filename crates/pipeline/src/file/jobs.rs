@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use decisions::Policy;
+use wire::runner::{JobSpec, PublishSpec};
 
 use super::fill::{Budget, Full, Values};
 use super::formats::NAME_LENGTH_MAX;
@@ -34,7 +35,9 @@ pub fn read(jobs: &[Entry], defaults: Option<&Node>, place: Place, problems: &mu
         problems.add(Problem::new(Code::TooManyJobs, place, message, "too many jobs", hint));
         return Vec::new();
     }
-    let mut expansion = Expansion { jobs, matrices, defaults, budget: Budget::new(TEXT_BYTES_MAX), problems };
+    let budget = Budget::new(TEXT_BYTES_MAX);
+    let published = HashMap::new();
+    let mut expansion = Expansion { jobs, matrices, defaults, budget, published, problems };
     expansion.all(&needs).unwrap_or_else(|_| {
         let message = format!("the jobs hold more than {TEXT_BYTES_MAX} bytes of text after their matrices");
         let hint = "use smaller matrices, fewer needs between them, or scripts in files of their own";
@@ -48,6 +51,8 @@ struct Expansion<'a, 'b> {
     matrices: Vec<Matrix<'a>>,
     defaults: Option<&'a Node>,
     budget: Budget,
+    /// What jobs publish, and the first that does.
+    published: HashMap<(String, String), &'a Entry>,
     problems: &'b mut Problems,
 }
 
@@ -115,14 +120,7 @@ impl<'a> Expansion<'a, '_> {
         let runs_on = filler.runs_on()?;
         let paths = filler.paths()?;
         let spec = filler.spec(name.to_owned())?;
-        if spec.publish.is_some() && spec.artifacts.is_empty() {
-            let message = format!("the job `{}` publishes a version, but has no artifacts", short(name));
-            let hint = "say which files, as in `artifacts: [{ type: binary, path: \"dist/**\" }]`";
-            let place = entry.value.entries().iter().find(|entry| &*entry.key == "publish");
-            let place = place.map_or(entry.place, |entry| entry.place);
-            let problem = Problem::new(Code::NothingToPublish, place, message, "nothing to publish", hint);
-            self.problems.add(problem);
-        }
+        self.publish(entry, &spec);
         Ok(Job {
             name: name.to_owned(),
             needs: Vec::new(),
@@ -136,6 +134,30 @@ impl<'a> Expansion<'a, '_> {
             timeout_seconds: layers.timeout_seconds(),
             spec,
         })
+    }
+
+    /// A version is made of artifacts, and by one job.
+    fn publish(&mut self, entry: &'a Entry, spec: &JobSpec) {
+        let Some(PublishSpec { package, version }) = &spec.publish else { return };
+        let written = entry.value.entries().iter().find(|entry| &*entry.key == "publish");
+        let place = written.map_or(entry.place, |entry| entry.place);
+        if spec.artifacts.is_empty() {
+            let name = short(&spec.name);
+            let message = format!("the job `{name}` publishes a version, but has no artifacts");
+            let hint = "say which files, as in `artifacts: [{ type: binary, path: \"dist/**\" }]`";
+            let problem = Problem::new(Code::NothingToPublish, place, message, "nothing to publish", hint);
+            self.problems.add(problem);
+        }
+        let names = (package.clone(), version.clone());
+        let Some(first) = self.published.insert(names, entry) else { return };
+        if std::ptr::eq(first, entry) {
+            return; // jobs of one matrix may make the same; the plan says what happens if they do not
+        }
+        let (package, version) = (short(package), short(version));
+        let message = format!("two jobs publish `{package}` `{version}`, and a version is made once");
+        let label = format!("also published by the job on line {}", first.place.line);
+        let hint = "give one of them another package or version";
+        self.problems.add(Problem::new(Code::DuplicateVersion, place, message, label, hint));
     }
 }
 

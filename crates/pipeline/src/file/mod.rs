@@ -7,7 +7,6 @@ mod check;
 mod duration;
 mod fill;
 mod formats;
-mod globs;
 mod jobs;
 mod keys;
 mod matrix;

@@ -1,5 +1,7 @@
 //! What somebody may have meant.
 
+use crate::closest::closest;
+
 /// A typing mistake is short, and longer texts would cost time.
 const LENGTH_MAX: usize = 40;
 
@@ -31,43 +33,11 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("cancel-in-progress", "cancel"),
 ];
 
-/// The candidate that differs by the fewest letters, if those are few.
+/// The candidate that other systems call so, or that differs by the fewest letters, if those are few.
 pub fn nearest<'a>(text: &str, candidates: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
-    let length = text.chars().count();
-    if length > LENGTH_MAX {
-        return None;
-    }
     let elsewhere = ELSEWHERE.iter().find(|(name, _)| *name == text);
-    if let Some(found) = elsewhere.and_then(|(_, ours)| candidates.clone().find(|name| name == ours)) {
-        return Some(found);
-    }
-    let (text, most) = (text.to_lowercase(), 1.max(length / 3));
-    let near = candidates.filter(|name| differ_at_least(&text, name) <= most).map(|name| {
-        let distance = strsim::osa_distance(&text, &name.to_lowercase());
-        (distance, name)
-    });
-    let (distance, name) = near.min_by_key(|(distance, _)| *distance)?;
-    (distance <= most).then_some(name)
-}
-
-/// Letters of one that the other does not have: never more than the distance, and quickly counted.
-fn differ_at_least(text: &str, name: &str) -> usize {
-    if name.len() > LENGTH_MAX * 4 {
-        return usize::MAX;
-    }
-    let mut counts = [0_i32; 128];
-    let mut count = |text: &str, step: i32| {
-        for letter in text.chars() {
-            // All letters beyond ASCII count as one, which only makes texts look nearer.
-            let place = if letter.is_ascii() { letter.to_ascii_lowercase() as usize } else { 0 };
-            counts[place] += step;
-        }
-    };
-    count(text, 1);
-    count(name, -1);
-    let more: i32 = counts.iter().filter(|count| **count > 0).sum();
-    let less: i32 = counts.iter().filter(|count| **count < 0).sum();
-    more.max(-less).unsigned_abs() as usize
+    let known = elsewhere.and_then(|(_, ours)| candidates.clone().find(|name| name == ours));
+    known.or_else(|| closest(text, candidates, LENGTH_MAX))
 }
 
 #[cfg(test)]

@@ -4,9 +4,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-use globset::{Candidate, GlobSet, GlobSetBuilder};
-
-use super::pattern::{compiled, split};
+use super::pattern::split;
+use super::several::Several;
 
 #[derive(Debug, Default)]
 pub struct Index {
@@ -20,7 +19,7 @@ struct Group {
     all: Vec<u32>,
     /// Those that are tried on the rest of the path, in the order of the set.
     tried: Vec<u32>,
-    set: Option<Rc<GlobSet>>,
+    set: Option<Rc<Several>>,
 }
 
 impl Index {
@@ -32,7 +31,7 @@ impl Index {
             folders.entry(folder).or_default().push((rest, number));
         }
         // Folders often hold the same patterns, such as `src/*.rs`: they share one matcher.
-        let mut sets: HashMap<Vec<&str>, Rc<GlobSet>> = HashMap::new();
+        let mut sets: HashMap<Vec<&str>, Rc<Several>> = HashMap::new();
         let mut index = Index::default();
         for (folder, patterns) in folders {
             let (all, tried): (Vec<_>, Vec<_>) = patterns.into_iter().partition(|(rest, _)| *rest == "**");
@@ -41,7 +40,7 @@ impl Index {
                 (true, _) => None,
                 (false, Some(set)) => Some(Rc::clone(set)),
                 (false, None) => {
-                    let set = Rc::new(together(&texts)?);
+                    let set = Rc::new(Several::new(&texts)?);
                     sets.insert(texts, Rc::clone(&set));
                     Some(set)
                 }
@@ -67,18 +66,9 @@ impl Index {
         let Some(group) = self.folders.get(folder) else { return };
         found.extend(&group.all);
         if let Some(set) = &group.set {
-            let matches = set.matches_candidate(&Candidate::from_bytes(rest));
-            found.extend(matches.into_iter().map(|place| group.tried[place]));
+            set.matching(rest, |place| found.push(group.tried[place]));
         }
     }
-}
-
-fn together(texts: &[&str]) -> Result<GlobSet, String> {
-    let mut builder = GlobSetBuilder::new();
-    for text in texts {
-        builder.add(compiled(text)?);
-    }
-    builder.build().map_err(|error| error.kind().to_string())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::index::Index;
-use super::pattern::{normal, parts};
+use super::pattern::{BadGlob, normal, parts};
 
 #[derive(Debug, Default)]
 pub struct Lists {
@@ -63,7 +63,7 @@ impl Lists {
     }
 
     fn number(&mut self, entry: &str, text: &str) -> Result<u32, BadPattern> {
-        let bad = |problem| BadPattern { entry: entry.into(), problem };
+        let bad = |bad: BadGlob| BadPattern { entry: entry.into(), problem: bad.to_string() };
         let text = text.strip_prefix("./").unwrap_or(text);
         if let Some(number) = self.numbers.get(text) {
             return Ok(*number);

@@ -9,8 +9,12 @@
 
 mod index;
 mod lists;
+mod needed;
 mod pattern;
+mod several;
 
 pub use index::Index;
 pub use lists::{BadPattern, ListId, Lists};
-pub use pattern::{check, folder, literal};
+pub use pattern::{BadGlob, check, folder, literal};
+
+pub(crate) use pattern::normal;

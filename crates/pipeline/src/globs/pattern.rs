@@ -2,10 +2,25 @@
 
 use globset::{Glob, GlobBuilder};
 
-const BYTES_MAX: usize = 4096;
+pub const BYTES_MAX: usize = 4096;
 
-/// Whether a list may hold this entry; if not, what to do about it.
-pub fn check(entry: &str) -> Result<(), String> {
+/// Why a pattern cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadGlob {
+    #[error("a pattern has at most {BYTES_MAX} bytes")]
+    TooLong,
+    #[error("patterns are relative to the repository")]
+    Absolute,
+    #[error("`..` leads out of the repository")]
+    LeadsOut,
+    #[error("for all files of a folder write `folder/**`")]
+    NamesNoFile,
+    #[error("{0}")]
+    Unreadable(String),
+}
+
+/// Whether a list may hold this entry.
+pub fn check(entry: &str) -> Result<(), BadGlob> {
     let (_, text) = parts(entry);
     normal(text).map(drop)
 }
@@ -36,22 +51,22 @@ pub fn parts(entry: &str) -> (bool, &str) {
 }
 
 /// The pattern without what means nothing.
-pub fn normal(text: &str) -> Result<&str, String> {
+pub fn normal(text: &str) -> Result<&str, BadGlob> {
     let text = text.strip_prefix("./").unwrap_or(text);
     if text.len() > BYTES_MAX {
-        return Err(format!("a pattern has at most {BYTES_MAX} bytes"));
+        return Err(BadGlob::TooLong);
     }
     if text.starts_with('/') {
-        return Err("a pattern is relative to the root of the repository: leave the first `/` out".into());
+        return Err(BadGlob::Absolute);
     }
     // Also within braces: `{..,a}/b` would be `../b`.
     if text.split(['/', '{', '}', ',']).any(|part| part == "..") {
-        return Err("a pattern may not lead out of the repository with `..`".into());
+        return Err(BadGlob::LeadsOut);
     }
     if text.is_empty() || text.ends_with('/') {
-        return Err("a pattern names files; for all in a folder write `folder/**`".into());
+        return Err(BadGlob::NamesNoFile);
     }
-    compiled(text).map(|_| text)
+    compiled(text).map(|_| text).map_err(BadGlob::Unreadable)
 }
 
 pub fn compiled(text: &str) -> Result<Glob, String> {
@@ -91,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_with_what_to_do() {
+    fn what_makes_no_sense_is_refused() {
         for bad in ["/etc/*", "../x", "a/../../x", "{..,a}/x", "!", "", "a/", "[", "{a", "a\\"] {
             assert!(check(bad).is_err(), "{bad}");
         }

@@ -73,6 +73,9 @@ impl Draft {
             Selected::NeededBy(other) => reasons.push(reasons::needed_by(&self.jobs[other].job.name)),
             Selected::Named | Selected::Everything | Selected::No => {}
         }
+        if let (Decision::Run, Some(rival)) = (decision, sketch.rival) {
+            reasons.push(reasons::same_version(&self.jobs[rival].job.name));
+        }
         match self.source {
             Source::Discovered => reasons.push(reasons::discovered()),
             Source::File | Source::Given => {}

@@ -13,6 +13,7 @@ use super::changes::{Changes, changes};
 use super::order::{Order, Selected};
 use super::places;
 use super::problem::PlanProblem;
+use super::publications;
 use crate::definition::{Job, Pipeline};
 use crate::facts::{Difference, Facts};
 use crate::globs::{Index, ListId, Lists};
@@ -39,6 +40,8 @@ pub(super) struct Sketch {
     pub cause: Cause,
     /// Keys under which a success may be reused, its own the last. None for what is never reused.
     pub keys: Vec<Digest>,
+    /// Another job of its matrix that publishes the same version.
+    pub rival: Option<usize>,
 }
 
 /// Why a job would run, or would not.
@@ -86,6 +89,7 @@ impl Draft {
         let causes = causes(facts, &order, &selected, changes);
         let specs = pipeline.jobs.iter().zip(&asked).map(|(job, asked)| asked.spec(job, facts, &files));
         let specs: Vec<JobSpec> = specs.collect();
+        let rivals = publications::rivals(&specs, |place| causes[place].runs())?;
         let keys = all_keys(facts.trust, &order, |place| {
             let Job { effect_once, runs_on, .. } = &pipeline.jobs[place];
             let files = files.digest(asked[place].paths);
@@ -95,7 +99,8 @@ impl Draft {
         for (place, (cause, keys)) in causes.into_iter().zip(keys).enumerate() {
             let job = plan_job(&pipeline.jobs[place], &specs[place], keys.last().copied());
             let needs = order.needs[place].clone();
-            jobs.push(Sketch { job, needs, selected: selected[place], cause, keys });
+            let (selected, rival) = (selected[place], rivals[place]);
+            jobs.push(Sketch { job, needs, selected, cause, keys, rival });
         }
         Ok(Draft {
             base: match &facts.difference {

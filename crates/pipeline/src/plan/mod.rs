@@ -11,13 +11,13 @@ mod draft;
 mod order;
 mod places;
 mod problem;
+mod publications;
 mod reasons;
 mod suggest;
 mod text;
 
 pub use draft::Draft;
 pub use problem::PlanProblem;
-pub use suggest::nearest;
 pub use text::path_text;
 
 /// Where a pipeline is written down. A change of it may change any job, so none is skipped then.

@@ -10,19 +10,25 @@ const NO_BRANCH: &str = "no-branch";
 const TREE_LETTERS: usize = 16;
 
 /// A published version must be known by something, so what is not known gets a word of its own: a folder without
-/// commits is known by its files.
+/// commits is known by its files. A branch's name may hold what a version's cannot: `feature/x` becomes `feature-x`.
 pub fn version(text: &str, facts: &Facts, files: impl FnOnce() -> Option<[u8; 32]>) -> String {
     let tree = || match files() {
         Some(digest) => format!("tree-{}", &wire::Digest::from_bytes(digest).hex()[..TREE_LETTERS]),
         None => "tree-empty".into(),
     };
     let commit = facts.commit.clone().unwrap_or_else(tree);
-    let branch = facts.branch.as_deref().unwrap_or(NO_BRANCH);
+    let branch = nameable(facts.branch.as_deref().unwrap_or(NO_BRANCH));
     filled(text, |name| match name {
         "commit" => Some(commit.as_str()),
-        "branch" => Some(branch),
+        "branch" => Some(branch.as_str()),
         _ => None,
     })
+}
+
+/// With `-` for every letter that a version's name cannot hold.
+fn nameable(branch: &str) -> String {
+    let fits = |letter: char| letter.is_ascii_alphanumeric() || "._+-".contains(letter);
+    branch.chars().map(|letter| if fits(letter) { letter } else { '-' }).collect()
 }
 
 /// Runs whose branch or commit is not known share no group: none of them shall cancel another.

@@ -17,6 +17,17 @@ pub enum PlanProblem {
     Pattern { job: String, entry: String, problem: String },
     #[error("the patterns of all jobs cannot be used together: {problem}; use fewer or simpler ones")]
     Patterns { problem: String },
+    #[error(
+        "job `{job}` would publish under the {field} `{name}`, which cannot be: {problem}; {}",
+        field_hint(field)
+    )]
+    Unpublishable { job: String, field: &'static str, name: String, problem: String },
+    #[error(
+        "jobs `{}` and `{}` both publish {package} {version}: give one of them another package or version",
+        jobs[0],
+        jobs[1]
+    )]
+    SameVersion { jobs: [String; 2], package: String, version: String },
 }
 
 impl PlanProblem {
@@ -28,11 +39,25 @@ impl PlanProblem {
             PlanProblem::Cycle { .. } => "needs_cycle",
             PlanProblem::Pattern { .. } => "bad_pattern",
             PlanProblem::Patterns { .. } => "patterns_too_large",
+            PlanProblem::Unpublishable { .. } => "bad_version",
+            PlanProblem::SameVersion { .. } => "same_version",
         }
+    }
+
+    /// With its code, as people are told.
+    pub fn in_full(&self) -> String {
+        format!("{self} [{}]", self.code())
     }
 
     pub(super) fn of_pattern(job: &str, bad: BadPattern) -> PlanProblem {
         PlanProblem::Pattern { job: job.into(), entry: bad.entry, problem: bad.problem }
+    }
+}
+
+fn field_hint(field: &str) -> &'static str {
+    match field {
+        "version" => "put a word before what is filled in, as in `v-{branch}`, or use `{commit}`",
+        _ => "use another name",
     }
 }
 

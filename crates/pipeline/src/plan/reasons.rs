@@ -81,6 +81,15 @@ pub fn not_selected() -> Reason {
     plain("not-selected", "other jobs were asked for by name")
 }
 
+/// No reason why it runs, but what whoever reads the plan should know before it does.
+pub fn same_version(rival: &str) -> Reason {
+    let detail = format!(
+        "`{rival}` publishes the same version: the first to succeed makes it, and a job that made something else then \
+         fails; put a value of the matrix into the version"
+    );
+    plain("same-version", detail)
+}
+
 pub fn discovered() -> Reason {
     plain("discovered", "there is no delta-ci.yaml; the job was found from its project's files")
 }

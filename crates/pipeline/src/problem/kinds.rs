@@ -137,6 +137,8 @@ codes! {
     NeverRetried = "never_retried",
     /// A job that publishes nothing.
     NothingToPublish = "nothing_to_publish",
+    /// Two jobs that publish the same version of the same package.
+    DuplicateVersion = "duplicate_version",
 }
 
 impl Serialize for Code {

@@ -19,6 +19,37 @@ pub fn files(folder: &str, ending: &str) -> Vec<PathBuf> {
     paths
 }
 
+const MARK: &str = "\n---\n";
+
+/// A case is a file that holds what is given, a line `---`, and what shall be seen.
+pub fn case(folder: &str, name: &str, seen: impl FnOnce(&str) -> String) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it").join(folder);
+    let path = folder.join(format!("{name}.txt"));
+    let text = fs::read_to_string(&path).expect("a case");
+    let (given, _) = text.split_once(MARK).unwrap_or((text.trim_end(), ""));
+    compare(&path, &format!("{given}{MARK}{}", seen(given)));
+}
+
+/// A test for each file of a folder; and one that none is left out.
+macro_rules! cases {
+    ($folder:literal, $seen:path, $($name:ident)+) => {
+        $(#[test] fn $name() { $crate::golden::case($folder, stringify!($name), $seen); })+
+
+        #[test]
+        fn every_case_is_looked_at() {
+            let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it").join($folder);
+            let names = std::fs::read_dir(folder).expect("a folder").map(|entry| {
+                entry.expect("an entry").path().file_stem().expect("a name").to_string_lossy().into_owned()
+            });
+            let mut names: Vec<String> = names.collect();
+            names.sort();
+            assert_eq!(names, [$(stringify!($name)),+]);
+        }
+    };
+}
+
+pub(crate) use cases;
+
 pub fn compare(place: &Path, content: &str) {
     if std::env::var_os("DELTACI_GOLDEN").is_some_and(|mode| mode == "write") {
         fs::write(place, content).expect("the file can be written");

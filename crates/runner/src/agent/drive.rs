@@ -10,7 +10,7 @@ use wire::runner::LeaseGranted;
 
 use crate::agent::gather::Leavings;
 use crate::agent::hands::Hire;
-use crate::agent::hold::{Held, Tell, hold};
+use crate::agent::hold::{Held, Tell, Words, hold};
 use crate::agent::messages::Speaker;
 use crate::agent::prepare::{Prepared, Shop, prepare};
 use crate::agent::stop::{Stop, said};
@@ -79,7 +79,7 @@ struct Drive<H> {
     leavings: Option<Leavings>,
     caches: Option<Fetcher>,
     /// The log, once the job is over.
-    handed_on: Option<oneshot::Receiver<Spool>>,
+    handed_on: Option<oneshot::Receiver<Words>>,
     events: mpsc::Sender<Event>,
     tells: Option<mpsc::Sender<Tell>>,
     holder: Option<JoinHandle<()>>,
@@ -217,7 +217,7 @@ impl<H: Hire> Drive<H> {
         let (hand_on, handed_on) = oneshot::channel();
         self.handed_on = Some(handed_on);
         let tap = Tap::new(self.speaker.job_id.clone(), self.shop.settings.tap.clone());
-        let held = Held { order, caches: self.caches.take(), spool, tap };
+        let held = Held { order, caches: self.caches.take(), words: Words { spool, tap } };
         let holding = hold(self.shop.hire.clone(), held, told, self.events.clone(), hand_on);
         self.holder = Some(tokio::spawn(holding));
     }

@@ -6,10 +6,11 @@ use tokio::sync::oneshot;
 use wire::runner::{ArtifactSpec, LeaseGranted};
 
 use crate::agent::drive::Event;
+use crate::agent::hold::Words;
 use crate::artifacts::{Bounds, Collector};
 use crate::caches::{Packed, bring};
 use crate::client::Client;
-use crate::logs::Spool;
+use crate::keeper::Report;
 use crate::session::{Collected, Wanted, Which};
 use crate::transfer::Uploads;
 
@@ -47,10 +48,10 @@ impl Leavings {
         }
     }
 
-    /// `spool` comes from whoever held the keeper, once the job is over.
-    pub async fn gather(mut self, which: Which, spool: oneshot::Receiver<Spool>, events: Sender<Event>) {
+    /// `words` come from whoever held the keeper, once the job is over.
+    pub async fn gather(mut self, which: Which, words: oneshot::Receiver<Words>, events: Sender<Event>) {
         self.collector.specs.retain(|spec| which.includes(&spec.r#type));
-        let mut log = Log { spool: spool.await.ok(), events };
+        let mut log = Log { words: words.await.ok(), events };
         let (found, lines) = if self.collector.specs.is_empty() {
             (Err(Collected::Done { artifacts: Vec::new(), caches: Vec::new() }), Vec::new())
         } else {
@@ -82,7 +83,10 @@ impl Leavings {
     async fn bring_caches(self, which: Which, collected: Collected, log: &mut Log) -> Collected {
         let (Which::All, Collected::Done { artifacts, .. }) = (which, &collected) else { return collected };
         let brought = bring(self.packed, self.collector.uploads.as_ref()).await;
-        brought.lines.iter().for_each(|line| log.note(line));
+        for line in brought.lines {
+            log.note(&line);
+            log.show(line).await;
+        }
         log.tell().await;
         match brought.stale {
             Some(reason) => Collected::Stale(reason),
@@ -92,19 +96,31 @@ impl Leavings {
 }
 
 struct Log {
-    spool: Option<Spool>,
+    words: Option<Words>,
     events: Sender<Event>,
 }
 
 impl Log {
     fn note(&mut self, line: &str) {
-        if let Some(spool) = &mut self.spool {
+        if let Some(Words { spool, .. }) = &mut self.words {
             spool.note(&format!("# {line}"));
         }
     }
 
+    /// To whoever watches, as what was said when the job began.
+    async fn show(&mut self, line: String) {
+        let Some(Words { tap, .. }) = &mut self.words else { return };
+        if tap.is_waiting() {
+            tap.told().await;
+        }
+        tap.tell(&Report::Note { line }, &[]);
+        if tap.is_waiting() {
+            tap.told().await;
+        }
+    }
+
     async fn tell(&self) {
-        if let Some(spool) = &self.spool {
+        if let Some(Words { spool, .. }) = &self.words {
             let _ = self.events.send(Event::Written(spool.written())).await;
         }
     }

@@ -34,6 +34,11 @@ struct Unheard;
 pub struct Held {
     pub order: Order,
     pub caches: Option<Fetcher>,
+    pub words: Words,
+}
+
+/// Where what is said of a job goes: its log, and whoever watches.
+pub struct Words {
     pub spool: Spool,
     pub tap: Tap,
 }
@@ -44,12 +49,12 @@ pub async fn hold<H: Hire>(
     held: Held,
     mut tells: Receiver<Tell>,
     events: Sender<Event>,
-    log: oneshot::Sender<Spool>,
+    log: oneshot::Sender<Words>,
 ) {
-    let Held { mut order, caches, mut spool, mut tap } = held;
+    let Held { mut order, caches, mut words } = held;
     let steps = order.steps.clone();
     if let Some(caches) = caches
-        && get_ready(&mut order, caches, &mut spool, &mut tells, &events).await.is_err()
+        && get_ready(&mut order, caches, &mut words, &mut tells, &events).await.is_err()
     {
         return;
     }
@@ -58,12 +63,12 @@ pub async fn hold<H: Hire>(
         Err(error) => {
             let problem = format!("the keeper cannot be started: {error}");
             let report = Report::Finished(Finish::Infra { problem });
-            let _ = pass_on(report, &steps, &mut spool, &events).await;
+            let _ = pass_on(report, &steps, &mut words.spool, &events).await;
             return;
         }
     };
-    let _ = attend(&mut hands, &steps, &mut spool, &mut tap, &mut tells, &events).await;
-    let _ = log.send(spool); // only wanted when the job has artifacts
+    let _ = attend(&mut hands, &steps, &mut words, &mut tells, &events).await;
+    let _ = log.send(words); // only wanted when the job leaves something
     hands.end().await;
 }
 
@@ -71,19 +76,17 @@ pub async fn hold<H: Hire>(
 async fn get_ready(
     order: &mut Order,
     caches: Fetcher,
-    spool: &mut Spool,
+    words: &mut Words,
     tells: &mut Receiver<Tell>,
     events: &Sender<Event>,
 ) -> Result<(), Unheard> {
+    let Words { spool, tap } = words;
     let (lines, mut said) = channel(LINES_WAITING_MAX);
     let mut fetching = pin!(caches.fetch(lines));
+    let mut fetched = None;
     loop {
         tokio::select! {
             biased;
-            Some(line) = said.recv() => {
-                spool.note(&format!("# {line}"));
-                say(events, Event::Written(spool.written())).await?;
-            }
             tell = tells.recv() => match tell {
                 Some(Tell::Extend(until)) => order.until = until,
                 Some(Tell::Note(line)) => {
@@ -101,26 +104,28 @@ async fn get_ready(
                 }
                 None => return Err(Unheard),
             },
-            orders = &mut fetching => {
-                order.caches = orders;
-                break;
+            () = tap.told(), if tap.is_waiting() => {}
+            line = said.recv(), if !tap.is_waiting() => {
+                let Some(line) = line else { break }; // all was fetched, and all was said
+                let report = Report::Note { line };
+                tap.tell(&report, &[]);
+                pass_on(report, &[], spool, events).await?;
             }
+            orders = &mut fetching, if fetched.is_none() => fetched = Some(orders),
         }
     }
-    while let Ok(line) = said.try_recv() {
-        spool.note(&format!("# {line}"));
-    }
-    say(events, Event::Written(spool.written())).await
+    order.caches = fetched.unwrap_or_default();
+    Ok(())
 }
 
 async fn attend<H: Hands>(
     hands: &mut H,
     steps: &[String],
-    spool: &mut Spool,
-    tap: &mut Tap,
+    words: &mut Words,
     tells: &mut Receiver<Tell>,
     events: &Sender<Event>,
 ) -> Result<(), Unheard> {
+    let Words { spool, tap } = words;
     loop {
         tokio::select! {
             tell = tells.recv() => match tell {

@@ -64,7 +64,7 @@ fn draft(run: &Run, gathered: &Gathered) -> Result<Draft, String> {
         checkout,
         wishes: Wishes::default(),
     };
-    Draft::new(&pipeline, &facts).map_err(|problem| problem.to_string())
+    Draft::new(&pipeline, &facts).map_err(|problem| problem.in_full())
 }
 
 /// The first problem with its place and hint, and how many more there are.
@@ -76,5 +76,6 @@ fn told(problems: &[Problem]) -> String {
         1 => "; and 1 more problem".into(),
         count => format!("; and {count} more problems"),
     };
-    format!("{PIPELINE_FILE}:{}:{}: {}{hint}{more}", first.place.line, first.place.column, first.message)
+    let Problem { place, message, code, .. } = first;
+    format!("{PIPELINE_FILE}:{}:{}: {message}{hint} [{}]{more}", place.line, place.column, code.as_str())
 }

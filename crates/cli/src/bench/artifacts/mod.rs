@@ -16,7 +16,9 @@ use sha2::{Digest, Sha256};
 
 use crate::bench::artifacts::sides::{Content, Side};
 use crate::bench::protocol::processes::{Memory, Server};
-use crate::output::{Exit, progress};
+use crate::bench::report::middle;
+use crate::bench::told::{row, told};
+use crate::output::progress;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -78,13 +80,7 @@ struct Report {
 pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let report = runtime.block_on(measure(args))?;
-    progress("");
-    if json {
-        println!("{}", serde_json::to_string_pretty(&report)?);
-    } else {
-        report.print();
-    }
-    Ok(Exit::Success.into())
+    told(&report, json, Report::print)
 }
 
 async fn measure(args: &Args) -> Result<Report> {
@@ -125,8 +121,8 @@ async fn measure(args: &Args) -> Result<Report> {
         ours: Rates { large: Large::medians(&our_large), small: Small::medians(&our_small) },
         registry: peer
             .map(|_| Rates { large: Large::medians(&peer_large), small: Small::medians(&peer_small) }),
-        disk_mb_per_second: median(disk),
-        sha256_mb_per_second: median(hash),
+        disk_mb_per_second: middle(disk),
+        sha256_mb_per_second: middle(hash),
         server_large,
         server_after: server.memory()?,
     })
@@ -223,11 +219,11 @@ fn content(number: usize, length: usize) -> Content {
 
 impl Large {
     fn medians(rounds: &[Large]) -> Large {
-        let of = |figure: fn(&Large) -> f64| median(rounds.iter().map(figure).collect());
+        let of = |figure: fn(&Large) -> f64| middle(rounds.iter().map(figure).collect());
         let parts: Option<Vec<f64>> = rounds.iter().map(|round| round.parts_mb_per_second).collect();
         Large {
             push_mb_per_second: of(|it| it.push_mb_per_second),
-            parts_mb_per_second: parts.map(median),
+            parts_mb_per_second: parts.map(middle),
             pull_mb_per_second: of(|it| it.pull_mb_per_second),
         }
     }
@@ -235,7 +231,7 @@ impl Large {
 
 impl Small {
     fn medians(rounds: &[Small]) -> Small {
-        let of = |figure: fn(&Small) -> f64| median(rounds.iter().map(figure).collect());
+        let of = |figure: fn(&Small) -> f64| middle(rounds.iter().map(figure).collect());
         Small {
             pushes_per_second: of(|it| it.pushes_per_second),
             pulls_per_second: of(|it| it.pulls_per_second),
@@ -243,18 +239,12 @@ impl Small {
     }
 }
 
-fn median(mut figures: Vec<f64>) -> f64 {
-    figures.sort_by(f64::total_cmp);
-    figures.get(figures.len() / 2).copied().unwrap_or(0.0)
-}
-
 impl Report {
     fn print(&self) {
-        let row = |name: &str, figure: String, note: String| println!("{name:<20}{figure:>12}   {note}");
         let limit = self.disk_mb_per_second.min(self.sha256_mb_per_second);
         let rate = |figure: f64| format!("{figure:.0} MB/s");
         row("disk, with fsync", rate(self.disk_mb_per_second), format!("{} MiB", self.large_mib));
-        row("SHA-256", rate(self.sha256_mb_per_second), "one core".into());
+        row("SHA-256", rate(self.sha256_mb_per_second), "one core");
         let part = |figure: f64| format!("{:.0} % of the lower of the two", 100.0 * figure / limit);
         let Large { push_mb_per_second, parts_mb_per_second, pull_mb_per_second } = self.ours.large;
         let push = self.beside(part(push_mb_per_second), |it| it.large.push_mb_per_second);
@@ -272,7 +262,7 @@ impl Report {
         row("small pulls", each(pulls_per_second), pulls);
         let mib = |kib: u64| format!("{:.1} MiB", kib as f64 / 1024.0);
         let peak = mib(self.server_large.peak_kib);
-        row("server's memory", peak, "at most, while the large blobs came and went".into());
+        row("server's memory", peak, "at most, while the large blobs came and went");
         let note = format!("after all; at most {}", mib(self.server_after.peak_kib));
         row("", mib(self.server_after.resident_kib), note);
     }

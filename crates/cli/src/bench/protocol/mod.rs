@@ -16,8 +16,8 @@ use anyhow::{Context, Result};
 use clap::ValueEnum;
 
 use crate::bench::protocol::report::Report;
+use crate::bench::told::told;
 use crate::files::allow_many;
-use crate::output::{Exit, progress};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -61,13 +61,7 @@ pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
     allow_many();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let report = runtime.block_on(measure(args))?;
-    progress("");
-    if json {
-        println!("{}", serde_json::to_string_pretty(&report)?);
-    } else {
-        report.print();
-    }
-    Ok(Exit::Success.into())
+    told(&report, json, Report::print)
 }
 
 async fn measure(args: &Args) -> Result<Report> {

@@ -6,6 +6,7 @@ use crate::bench::protocol::jobs::Jobs;
 use crate::bench::protocol::pickup::Pickup;
 use crate::bench::protocol::processes::Memory;
 use crate::bench::protocol::throughput::Throughput;
+use crate::bench::told::row;
 
 #[derive(Serialize, Default)]
 pub struct Report {
@@ -36,7 +37,7 @@ impl Throughput {
             row(
                 &format!("  {step}"),
                 millis(spread.p50_micros),
-                &format!("p99 {}", millis(spread.p99_micros)),
+                format!("p99 {}", millis(spread.p99_micros)),
             );
         }
     }
@@ -49,11 +50,11 @@ impl Pickup {
         row(
             "fsync",
             millis(self.fsync.p50_micros),
-            &format!("p99 {}; a page appended", millis(self.fsync.p99_micros)),
+            format!("p99 {}; a page appended", millis(self.fsync.p99_micros)),
         );
         let (p50, p99) = (self.one.p50_micros, self.one.p99_micros);
-        row("submit to lease", millis(p50), &format!("{} (at most 5 x); one runner waits", times(p50)));
-        row("  p99", millis(p99), &format!("{} (at most 25 x)", times(p99)));
+        row("submit to lease", millis(p50), format!("{} (at most 5 x); one runner waits", times(p50)));
+        row("  p99", millis(p99), format!("{} (at most 25 x)", times(p99)));
         let ratio = self.many.p50_micros as f64 / p50.max(1) as f64;
         let what = format!("{ratio:.2} x; {} runners wait", self.idle_runners);
         row("submit to lease", millis(self.many.p50_micros), &what);
@@ -74,10 +75,6 @@ impl Jobs {
         memory("server, after", self.server_after, "all of these jobs");
         memory("runner, after", self.runner_after, "its half of them");
     }
-}
-
-fn row(name: &str, figure: String, note: &str) {
-    println!("{name:<20}{figure:>12}   {note}");
 }
 
 fn memory(name: &str, memory: Memory, note: &str) {

@@ -3,8 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::e2e::patience::until;
-use crate::e2e::site::{LONG, Site};
+use crate::e2e::site::{ADMIN, LONG, Site};
 use crate::e2e::worker::Worker;
+use crate::harness::binary;
+use crate::stdout;
 
 /// Runs one job with a cache over two folders; its state and its log.
 fn run(site: &Site, key: &str, step: &str) -> (String, String, String) {
@@ -63,8 +65,48 @@ fn a_cache_is_missed_saved_found_and_dropped() {
     assert_eq!(jobs, [json!(first), json!(second)]);
 
     let id = kept(&site)[0]["id"].as_str().expect("an id").to_owned();
-    site.send(crate::e2e::site::ADMIN, "DELETE", &format!("/v1/tenants/default/caches/{id}"), &Value::Null);
+    site.send(ADMIN, "DELETE", &format!("/v1/tenants/default/caches/{id}"), &Value::Null);
     assert_eq!(kept(&site).len(), 1);
+    site.is_healthy();
+}
+
+/// `deltaci trigger` of one job with a cache, to its end; its log.
+fn triggered(site: &Site, flags: &[&str], key: &str, step: &str) -> String {
+    let cache = json!({"type": "deps", "key": key, "prefix": "deps:", "paths": ["kept"]});
+    let job = json!({"name": "build", "steps": [step], "caches": [cache], "max_attempts": 1});
+    let file = site.path("plan.json");
+    std::fs::write(&file, json!({"jobs": [job]}).to_string()).expect("a file can be written");
+    let plan = ["trigger", "--wait", "--json", "--plan", file.to_str().expect("text")];
+    let mut command = binary(&[&plan[..], flags].concat());
+    command.env("DELTACI_SERVER", format!("http://{}", site.address())).env("DELTACI_TOKEN", ADMIN);
+    let output = command.output().expect("the binary starts");
+    let run: Value = serde_json::from_str(stdout(&output)).expect("a run");
+    let job = run["jobs"][0]["id"].as_str().expect("an id");
+    let log = site.get(&format!("/v1/tenants/default/jobs/{job}/log")).text();
+    assert_eq!(run["outcome"], "SUCCESS", "{log}");
+    log
+}
+
+#[test]
+fn what_a_strangers_run_saves_is_never_found_by_a_trusted_one() {
+    let site = Site::start(&LONG);
+    let _worker = Worker::start(&site, "a", &[]);
+    let save = |words: &str| format!("test ! -e kept && mkdir kept && echo {words} > kept/x");
+
+    let log = triggered(&site, &["--untrusted"], "deps:1", &save("poison"));
+    assert!(log.contains("# cache deps: saved "), "{log}");
+    // Neither under the very name, nor as something that begins like it.
+    for key in ["deps:1", "deps:2"] {
+        let log = triggered(&site, &[], key, "test ! -e kept");
+        assert!(log.contains(&format!("# cache deps: nothing has {key} or begins with deps:")), "{log}");
+    }
+    let log = triggered(&site, &[], "deps:1", &save("good"));
+    assert!(log.contains("# cache deps: saved "), "the name is not taken: {log}");
+    let log = triggered(&site, &[], "deps:1", "grep good kept/x");
+    assert!(log.contains("# cache deps: hit deps:1 (exact, "), "{log}");
+    // Strangers have their own, and see nothing else either.
+    let log = triggered(&site, &["--untrusted"], "deps:1", "grep poison kept/x");
+    assert!(log.contains("# cache deps: hit deps:1 (exact, "), "{log}");
     site.is_healthy();
 }
 

@@ -19,6 +19,17 @@ jobs:
   deploy: { run: "true", effect: once, paths: ["app/**"] }
 "#;
 
+/// The jobs make different files.
+const MATRIX: &str = r#"
+version: 1
+jobs:
+  build:
+    matrix: { n: [one, two] }
+    run: mkdir dist && echo {n} > dist/{n}
+    artifacts: [{ type: binary, path: "dist/*" }]
+    publish: { package: app, version: "{branch}" }
+"#;
+
 struct Repository {
     path: PathBuf,
 }
@@ -140,6 +151,27 @@ fn a_file_with_mistakes_fails_the_plan_and_says_where() {
     let message = run["status_message"].as_str().expect("words");
     assert!(message.contains("delta-ci.yaml:5:5") && message.contains("did you mean `needs`?"), "{message}");
     assert_eq!(run["outcome"], "FAILED");
+}
+
+#[test]
+fn of_a_matrix_that_publishes_one_version_the_first_makes_it() {
+    let (site, _worker) = site();
+    let repository = Repository::new(&site);
+    repository.write("delta-ci.yaml", MATRIX);
+    repository.commit();
+    repository.git(&["branch", "feature/x"]);
+    let run = repository.run(&site, json!({"ref": "feature/x"}));
+    let told = run["plan"]["jobs"][0]["reasons"].as_array().expect("a list").iter();
+    assert!(told.into_iter().any(|reason| reason["rule"] == "same-version"), "{run}");
+    let jobs = run["jobs"].as_array().expect("a list");
+    let (failed, others): (Vec<&Value>, Vec<&Value>) = jobs.iter().partition(|job| job["state"] == "FAILED");
+    assert_eq!((failed.len(), others.len(), &others[0]["state"]), (1, 1, &json!("SUCCEEDED")), "{run}");
+    let id = failed[0]["id"].as_str().expect("an id");
+    let job = site.get(&format!("/v1/tenants/default/jobs/{id}")).expect(200);
+    assert_eq!(job["attempts"].as_array().map(Vec::len), Some(1), "it is not tried again: {job}");
+    assert!(job.to_string().contains("app feature-x is published and holds something else"), "{job}");
+    let version = site.get("/v1/tenants/default/packages/app/versions/feature-x").expect(200);
+    assert_eq!(version["state"], "published");
 }
 
 #[test]

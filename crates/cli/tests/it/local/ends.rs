@@ -66,6 +66,22 @@ fn a_second_run_reuses_the_first_and_says_which() {
 }
 
 #[test]
+fn what_became_of_caches_is_told() {
+    let (name, mut build) = job("build", &[], &["mkdir -p kept", "cat kept/x || echo one > kept/x"]);
+    build["caches"] = json!([{ "type": "deps", "key": "deps:1", "paths": ["kept"] }]);
+    let folder = folder_with(&[(name, build)]);
+    let first = folder.run(&["--no-reuse"]);
+    assert_eq!(first.status.code(), Some(0), "{}", stderr(&first));
+    let said = stderr(&first);
+    assert!(said.contains("cache deps: nothing has deps:1; it will be saved"), "{said}");
+    assert!(said.contains("cache deps: saved "), "{said}");
+    let second = folder.run(&["--no-reuse"]);
+    let said = stderr(&second);
+    assert!(said.contains("cache deps: hit deps:1 (exact, "), "{said}");
+    assert!(said.lines().any(|line| line.ends_with("one")), "{said}");
+}
+
+#[test]
 fn what_is_wrong_with_the_file_is_shown_where_it_is() {
     let folder = folder_with(&[job("build", &[], &["true"])]);
     folder.write("delta-ci.yaml", "version: 1\njobs:\n  build:\n    run: make\n    need: [lint]\n");

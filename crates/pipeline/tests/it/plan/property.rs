@@ -87,13 +87,80 @@ fn scene(files: &[(String, u8)], shapes: &[Shape]) -> Scene {
 fn names(paths: Option<&[String]>, path: &[u8]) -> bool {
     let Some(paths) = paths else { return true };
     let matches = |pattern: &str| {
-        let glob = globset::GlobBuilder::new(pattern).literal_separator(true).build().expect("a pattern");
+        let glob = globset::GlobBuilder::new(pattern)
+            .literal_separator(true)
+            .empty_alternates(true)
+            .build()
+            .expect("a pattern");
         glob.compile_matcher().is_match_candidate(&globset::Candidate::from_bytes(path))
     };
     let (away, kept): (Vec<&str>, Vec<&str>) =
         paths.iter().map(String::as_str).partition(|pattern| pattern.starts_with('!'));
     let all = kept.is_empty() && !away.is_empty();
     (all || kept.into_iter().any(matches)) && !away.into_iter().any(|pattern| matches(&pattern[1..]))
+}
+
+/// Pieces of patterns that fit together in many ways, and often to the paths below.
+fn pattern() -> impl Strategy<Value = String> {
+    const PIECES: [&str; 24] = [
+        "**/",
+        "/**",
+        "/**/",
+        "**",
+        "*",
+        "?",
+        "/",
+        "a",
+        "b",
+        "ab",
+        "ba",
+        "a/b",
+        "{a,b}",
+        "{a/b,ab}",
+        "{a,}",
+        "{**/a,b/}",
+        "{*,b}",
+        "{a,{b,ab}}",
+        "[ab]",
+        "[!a]",
+        "[]a]",
+        "\\a",
+        "\\*",
+        "é",
+    ];
+    proptest::collection::vec(0..PIECES.len(), 1..6)
+        .prop_map(|pieces| pieces.into_iter().map(|piece| PIECES[piece]).collect())
+}
+
+fn matcher(pattern: &str) -> globset::GlobMatcher {
+    let mut glob = globset::GlobBuilder::new(pattern);
+    glob.literal_separator(true).empty_alternates(true);
+    glob.build().expect("a pattern").compile_matcher()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whether they are few, or so many that most are not even tried.
+    #[test]
+    fn patterns_match_together_what_each_matches_alone(
+        patterns in proptest::collection::vec(pattern(), 1..50),
+        paths in proptest::collection::vec("[ab]{1,3}(/[ab*é\\]]{1,3}){0,3}", 1..40),
+    ) {
+        let mut patterns = patterns;
+        patterns.retain(|pattern| !pattern.contains("//") && pipeline::globs::check(pattern).is_ok());
+        let index = pipeline::globs::Index::new(&patterns).expect("patterns");
+        let matchers: Vec<_> = patterns.iter().map(|pattern| matcher(pattern)).collect();
+        let mut found = Vec::new();
+        for path in &paths {
+            index.matching(path.as_bytes(), &mut found);
+            found.sort_unstable();
+            let candidate = globset::Candidate::from_bytes(path.as_bytes());
+            let alone = (0..).zip(&matchers).filter(|(_, matcher)| matcher.is_match_candidate(&candidate));
+            let expected: Vec<u32> = alone.map(|(number, _)| number).collect();
+            prop_assert_eq!(&found, &expected, "{} {:?}", path, patterns);
+        }
+    }
 }
 
 proptest! {

@@ -1,16 +1,21 @@
 //! Somebody in the same process watches the jobs.
 
 use runner::agent::{Seen, What};
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::orchestrator::{Inner, Orchestrator, TOKEN};
 use super::world::{World, block_on, steps};
 
 async fn watched(job: &[&str], room: usize) -> (World, mpsc::Receiver<Seen>) {
+    watched_spec(steps(job), room).await
+}
+
+async fn watched_spec(spec: Value, room: usize) -> (World, mpsc::Receiver<Seen>) {
     let orchestrator = Orchestrator::default();
     orchestrator.with(|inner| {
         inner.interval = 0.2;
-        inner.queue.push_back(steps(job));
+        inner.queue.push_back(spec);
     });
     let (tap, seen) = mpsc::channel(room);
     (World::begin_with(orchestrator, TOKEN, |settings| settings.tap = Some(tap)).await, seen)
@@ -34,6 +39,32 @@ fn a_watcher_sees_what_the_job_does_in_order() {
             What::StepEnded { index: 1, exit_code: 3 },
         ];
         assert_eq!(what, expected);
+    });
+}
+
+#[test]
+fn a_watcher_sees_what_became_of_caches() {
+    block_on(async {
+        let cache = json!({"type": "deps", "key": "deps:1", "paths": ["kept"]});
+        let again = json!({"type": "more", "key": "deps:1", "paths": ["kept"]});
+        let steps = ["sh printf packed > ../caches/0.made"];
+        let spec = json!({"name": "job", "steps": steps, "caches": [cache, again]});
+        // With room for one word at a time.
+        let (world, mut seen) = watched_spec(spec, 1).await;
+        let mut words = String::new();
+        while let Some(seen) = seen.recv().await {
+            match seen.what {
+                What::Output(bytes) => words.push_str(&String::from_utf8(bytes).expect("text")),
+                What::StepStarted { .. } => words.push_str("it begins\n"),
+                What::Chosen { .. } | What::StepEnded { .. } => {}
+            }
+        }
+        world.left().await;
+        let expected = "cache more: left alone: another cache of this job has the key deps:1\n\
+                        cache deps: nothing has deps:1; it will be saved under deps:1 if the job succeeds\n\
+                        it begins\n\
+                        cache deps: saved 6 bytes under deps:1\n";
+        assert_eq!(words, expected);
     });
 }
 

@@ -3,9 +3,10 @@
 use decisions::failures::{ClassSet, FailureClass};
 use decisions::records::{self, PlanJob};
 use decisions::runs::RunOrigin;
+use decisions::versions::check_name;
 use serde_json::value::RawValue;
 use wire::api::{EffectClass, Plan, PlannedJob, Reason};
-use wire::runner::{Checkout, JobSpec};
+use wire::runner::{Checkout, JobSpec, PublishSpec};
 
 use crate::api::bounds::check_words;
 use crate::api::problem::Problem;
@@ -25,6 +26,11 @@ fn checkout(origin: &RunOrigin) -> Option<Checkout> {
 
 fn plan_job(job: PlannedJob, checkout: Option<Checkout>) -> Result<PlanJob, Problem> {
     check_words("runs_on", &job.runs_on)?;
+    // What could not be published in the end is refused before the work is done.
+    if let Some(PublishSpec { package, version }) = &job.publish {
+        check_name("publish.package", package)?;
+        check_name("publish.version", version)?;
+    }
     let retry_on = job.retry_on.as_deref().map(classes).transpose()?;
     let spec = JobSpec {
         name: job.name.clone(),

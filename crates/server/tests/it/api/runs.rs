@@ -174,6 +174,11 @@ async fn a_plan_that_is_not_sound_is_refused<S: Store>(site: Site<S>) {
         (json!([{"name": "a", "needs": ["a"]}]), "plan_invalid", None),
         (json!([{"name": "a"}, {"name": "a"}]), "plan_invalid", None),
         (json!([{"name": ""}]), "plan_invalid", None),
+        (
+            json!([{"name": "a", "publish": {"package": "app", "version": "feature/x"}}]),
+            "invalid_input",
+            Some("publish.version"),
+        ),
         (json!([{"steps": []}]), "invalid_input", Some("plan.jobs[0].name")),
         (json!([{"name": "a", "steps": "true"}]), "invalid_input", Some("plan.jobs[0].steps")),
         (json!([{"name": "a", "retry_on": ["luck"]}]), "invalid_input", Some("retry_on")),
