@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::{self, TryRecvError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use decisions::{Ask, Book};
 use rusqlite::Connection;
@@ -20,6 +20,7 @@ use crate::sqlite::{load, refused};
 /// A handle to the thread; when the last one is gone, both threads end and close the file.
 pub struct Loader {
     requests: mpsc::Sender<Request>,
+    threads: [JoinHandle<()>; 2],
 }
 
 struct Request {
@@ -43,13 +44,18 @@ impl Loader {
     /// `reading` and `writing` are connections to the same file.
     pub fn start(reading: Connection, writing: Connection) -> Loader {
         let (requests, incoming) = mpsc::channel();
-        let writer = Writer::start(writing);
+        let (writer, writing) = Writer::start(writing);
         let desk = Desk { connection: reading, writer, known: Known::default() };
-        thread::Builder::new()
+        let loading = thread::Builder::new()
             .name("sqlite-loader".into())
             .spawn(move || desk.serve(&incoming))
             .expect("a thread can be started");
-        Loader { requests }
+        Loader { requests, threads: [loading, writing] }
+    }
+
+    /// Both threads live as long as this handle, unless the disk failed the writer.
+    pub fn has_stopped(&self) -> bool {
+        self.threads.iter().any(JoinHandle::is_finished)
     }
 
     pub async fn load(&self, asks: Vec<Ask>) -> Result<(Book, Session), StoreError> {

@@ -78,6 +78,10 @@ impl Store for Sqlite {
     type Session = Session;
     const SEES_AHEAD: bool = true;
 
+    fn has_stopped(&self) -> bool {
+        self.loader.has_stopped()
+    }
+
     async fn load(&self, asks: &[Ask], now: Time) -> Result<Loaded<Session>, StoreError> {
         let (book, session) = self.loader.load(asks.to_vec()).await?;
         Ok(Loaded { book, now, session })

@@ -8,7 +8,7 @@ use std::iter;
 use std::ops::ControlFlow::{self, Break, Continue};
 use std::sync::Arc;
 use std::sync::mpsc;
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use decisions::Book;
 use rusqlite::{Connection, ErrorCode};
@@ -42,15 +42,15 @@ impl Write {
 }
 
 impl Writer {
-    pub fn start(connection: Connection) -> Writer {
+    pub fn start(connection: Connection) -> (Writer, JoinHandle<()>) {
         let (writes, incoming) = mpsc::channel();
         let (news, landings) = mpsc::channel();
         let pen = Pen { connection, news, generation: 0, data_version: None };
-        thread::Builder::new()
+        let thread = thread::Builder::new()
             .name("sqlite-writer".into())
             .spawn(move || pen.serve(&incoming))
             .expect("a thread can be started");
-        Writer { writes, landings }
+        (Writer { writes, landings }, thread)
     }
 }
 
