@@ -21,7 +21,11 @@ const PARTS: [Part; 9] = [
     Part { program: "busybox", package: "busybox-static", purpose: "the image of the containers" },
     Part { program: "git", package: "git", purpose: "checkouts" },
     Part { program: "ip", package: "iproute2", purpose: "cut networks" },
-    Part { program: "strace", package: "strace", purpose: "kills at a chosen step" },
+    Part {
+        program: "strace",
+        package: "strace",
+        purpose: "kills at a chosen step, disks that fail, and disks as a power cut leaves them",
+    },
     Part { program: "nats-server", package: "nats-server", purpose: "events over NATS" },
     Part { program: "tmux", package: "tmux", purpose: "what a local run looks like on a terminal" },
 ];

@@ -214,7 +214,7 @@ fn check_lease_against_attempt(file: &JobFile, findings: &mut Findings) {
 
 fn check_queue(file: &JobFile, findings: &mut Findings) {
     let should: Vec<ReadyKey> = file.attempts.iter().filter_map(Attempt::ready_key).collect();
-    findings.equal("I6", "queue entries", &file.ready, &should);
+    findings.equal("I27", "queue entries", &file.ready, &should);
 }
 
 fn check_outcome(file: &RunFile, open: u32, failed: u32, findings: &mut Findings) {

@@ -43,6 +43,9 @@ pub const STOP_TIME_MAX: Duration = Duration::from_secs(10);
 const TICK_MAX: Duration = Duration::from_secs(1);
 const TICK_MIN: Duration = Duration::from_millis(25);
 
+/// How often a server looks whether its store can still write.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
 /// Tokens looked at in one step of the search for an admin's.
 const TOKENS_PAGE: usize = 500;
 
@@ -152,6 +155,13 @@ impl<S: Store> Server<S> {
 
     pub fn engine(&self) -> &Engine<S> {
         &self.api.engine
+    }
+
+    /// Returns when the store will not write any more: what the disk holds is for the next process to find out.
+    pub async fn store_stopped(&self) {
+        while !self.api.engine.store().has_stopped() {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
     }
 
     /// Returns when the last of it is answered and durable, or the bound has passed.

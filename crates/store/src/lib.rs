@@ -112,6 +112,12 @@ pub trait Store: Send + Sync + 'static {
     /// A load sees what is on its way to the disk: a batch may be decided on one that is not saved yet.
     const SEES_AHEAD: bool;
 
+    /// It will not write any more in this process, though it may still answer questions: a sync failed, and only a restart
+    /// reads what the disk really holds.
+    fn has_stopped(&self) -> bool {
+        false
+    }
+
     /// Answers all asks as of one moment. `now` is the process's time, used where the store has none of its own.
     fn load(
         &self,

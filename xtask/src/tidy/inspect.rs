@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use super::invariants::{self, Source};
 use super::{imports, words};
 use crate::workspace;
 
@@ -40,9 +41,14 @@ fn inspect(root: &Path) -> Result<Vec<Finding>> {
             findings.extend(imports::check(&shown(root, &manifest), &read(&manifest)?));
         }
     }
-    for source in rust_files(&root.join("crates"))? {
-        findings.extend(words::check(&shown(root, &source), &read(&source)?));
+    let mut sources = Vec::new();
+    for file in rust_files(&root.join("crates"))? {
+        let source = Source { path: shown(root, &file), text: read(&file)? };
+        findings.extend(words::check(&source.path, &source.text));
+        sources.push(source);
     }
+    let invariants = root.join("docs/invariants.md");
+    findings.extend(invariants::check(&shown(root, &invariants), &read(&invariants)?, &sources));
     Ok(findings)
 }
 
@@ -82,19 +88,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_rules_see_the_files_below_crates() {
+    fn every_rule_sees_its_files() {
         let root = std::env::temp_dir().join(format!("deltaci-tidy-{}", std::process::id()));
         let deep = root.join("crates/machines/src/deep");
         fs::create_dir_all(&deep).unwrap();
         fs::write(root.join("crates/machines/Cargo.toml"), "[dependencies]\nserde = \"1\"\n").unwrap();
         fs::write(deep.join("wait.rs"), "fn f() {}\nasync fn g() {}\n").unwrap();
         fs::write(deep.join("notes.txt"), "async fn\n").unwrap();
+        fs::create_dir_all(root.join("docs")).unwrap();
+        fs::write(root.join("docs/invariants.md"), "`machines::deep::wait::f`\n").unwrap();
 
         let findings = inspect(&root).unwrap();
         fs::remove_dir_all(&root).unwrap();
 
         let places: Vec<_> = findings.iter().map(|found| (found.path.as_str(), found.line)).collect();
-        assert_eq!(places, [("crates/machines/Cargo.toml", 2), ("crates/machines/src/deep/wait.rs", 2)]);
+        let expected = [
+            ("crates/machines/Cargo.toml", 2),
+            ("crates/machines/src/deep/wait.rs", 2),
+            ("docs/invariants.md", 1),
+        ];
+        assert_eq!(places, expected);
         assert!(findings[0].to_string().starts_with("crates/machines/Cargo.toml:2: "));
     }
 }

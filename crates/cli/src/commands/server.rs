@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use decisions::Policy;
 use repo::Mirrors;
 use server::artifacts::Judge;
@@ -217,13 +217,15 @@ async fn serve<S: Store>(store: Arc<S>, args: &Args, database: &str) -> Result<E
     if let Some(address) = server.address {
         eprintln!("deltaci server listens on http://{address} with {database}");
     }
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
+    let ended = tokio::select! {
+        _ = terminate.recv() => Ok(Exit::Success.into()),
+        _ = interrupt.recv() => Ok(Exit::Success.into()),
+        // Whoever started us starts us again: that reads what the disk really holds.
+        () = server.store_stopped() => Err(anyhow!("the disk did not keep what was written: look at it, and start the server again")),
+    };
     eprintln!("deltaci server stops");
     server.stop().await;
-    Ok(Exit::Success.into())
+    ended
 }
 
 #[cfg(test)]

@@ -35,6 +35,12 @@ async fn readyz<S: Store>(State(api): State<Api<S>>) -> Result<&'static str, Pro
     if api.is_stopping() {
         return Err(Problem::stopping());
     }
+    if api.engine.store().has_stopped() {
+        return Err(Problem::unavailable(
+            "store_unavailable",
+            "the disk failed: the server must be started again",
+        ));
+    }
     api.engine.store().tenants_after(None, 1).await?;
     Ok("ready\n")
 }

@@ -30,6 +30,10 @@ impl Readers {
         &self.path
     }
 
+    pub fn horizon(&self) -> &Horizon {
+        &self.horizon
+    }
+
     /// Runs a question on a thread that may block. Nobody is told what the disk may not keep.
     pub async fn read<T: Send + 'static>(
         &self,

@@ -86,6 +86,10 @@ impl Store for Sqlite {
     type Session = Session;
     const SEES_AHEAD: bool = true;
 
+    fn has_stopped(&self) -> bool {
+        self.readers.horizon().is_lost()
+    }
+
     async fn load(&self, asks: &[Ask], now: Time) -> Result<Loaded<Session>, StoreError> {
         let (book, session) = self.loader.load(asks.to_vec()).await?;
         Ok(Loaded { book, now, session })

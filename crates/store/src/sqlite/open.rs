@@ -123,6 +123,7 @@ pub fn connect_and_migrate(path: &Path) -> Result<Connection, OpenError> {
         .run(&mut connection)
         .map_err(|error| OpenError::Corrupt(format!("its schema cannot be brought up to date: {error}")))?;
     connection.pragma_update(None, "foreign_keys", true).map_err(unreadable)?;
+    sync_folder_of(path).map_err(|error| OpenError::Unreachable(error.to_string()))?;
     leave_syncs_to_us(&mut connection).map_err(unreadable)?;
     Ok(connection)
 }
@@ -142,6 +143,13 @@ fn leave_syncs_to_us(connection: &mut Connection) -> rusqlite::Result<()> {
             Some(_) | None => moved,
         }
     }))
+}
+
+/// The name of the log is on the disk before anything is acknowledged that is only there. SQLite asks for it too, but passes
+/// over a failure.
+fn sync_folder_of(path: &Path) -> std::io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::File::open(folder)?.sync_all()
 }
 
 /// For a store that is only read; no schema is made.
@@ -171,13 +179,25 @@ pub fn connect_for_keys(path: &Path) -> rusqlite::Result<Connection> {
 
 fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
-    connection.pragma_update(None, "journal_mode", "wal")?;
+    let mode: String = connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
+    if mode != "wal" {
+        return Err(without_log(&mode)); // SQLite keeps the old mode when it cannot change it, and says no more than that
+    }
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "cache_size", -8_192)?; // KiB; SQLite walks all of it after a commit that split a page
     connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES_MAX)?;
     connection.pragma_update(None, "temp_store", "memory")?;
     connection.set_prepared_statement_cache_capacity(128);
     Ok(())
+}
+
+/// A commit without the log may be undone by a power cut: the removal of the journal is not synced.
+fn without_log(mode: &str) -> rusqlite::Error {
+    let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR);
+    rusqlite::Error::SqliteFailure(
+        code,
+        Some(format!("it gets no write-ahead log, its journal mode is {mode}")),
+    )
 }
 
 fn unreadable(error: rusqlite::Error) -> OpenError {

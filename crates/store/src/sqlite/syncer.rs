@@ -58,6 +58,11 @@ impl Horizon {
         Commit(self.begun.load(Ordering::SeqCst))
     }
 
+    /// The syncer has ended, and with it the writer: nothing will be brought to the disk any more.
+    pub fn is_lost(&self) -> bool {
+        self.durable.has_changed().is_err()
+    }
+
     /// Whatever was read before is on the disk.
     pub async fn reached(&self) -> Result<(), StoreError> {
         let seen = self.newest();

@@ -5,9 +5,7 @@
 //! is the last one once.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -17,6 +15,7 @@ use crate::e2e::crashes::until_succeeded;
 use crate::e2e::http::{Reply, ask};
 use crate::e2e::patience::until;
 use crate::e2e::site::{ADMIN, LONG, Site};
+use crate::e2e::tracer::Tracer;
 use crate::e2e::worker::Worker;
 
 const GRACE: &str = "150ms";
@@ -25,45 +24,6 @@ const CALLS_MAX: usize = 40;
 
 /// The server is gone.
 struct Gone;
-
-struct Killer {
-    strace: Child,
-}
-
-impl Killer {
-    /// Kills the server at its Nth call of this kind, counted in each of its threads.
-    fn attach(site: &Site, call: &str, number: usize) -> Killer {
-        let mut strace = Command::new("strace")
-            .args([
-                "-f",
-                "-e",
-                &format!("trace={call}"),
-                "-e",
-                &format!("inject={call}:signal=SIGKILL:when={number}"),
-            ])
-            .args(["-p", &site.server.id().to_string()])
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("strace is here: `cargo xtask parts install`");
-        let mut said = BufReader::new(strace.stderr.take().expect("piped"));
-        let mut line = String::new();
-        while !line.contains("attached") {
-            line.clear();
-            assert!(said.read_line(&mut line).expect("it speaks") > 0, "strace may not trace the server");
-        }
-        std::thread::spawn(move || said.lines().for_each(drop)); // a pipe that nobody reads would hold it up
-        Killer { strace }
-    }
-}
-
-impl Drop for Killer {
-    fn drop(&mut self) {
-        let _ = self.strace.kill(); // it ends with the server
-        let _ = self.strace.wait();
-    }
-}
 
 fn send(site: &Site, method: &str, path: &str, body: &[u8]) -> Result<Reply, Gone> {
     let bearer = format!("Bearer {ADMIN}");
@@ -199,7 +159,7 @@ fn same_final_set(site: &Site, after: &str) {
 fn kill_at_each(call: &str) -> usize {
     for number in 1..=CALLS_MAX {
         let mut site = Site::start(&["--blob-grace", GRACE, "--upload-ttl", "2s", "--gc-hold", "1s"]);
-        let killer = Killer::attach(&site, call, number);
+        let killer = Tracer::attach(&site, call, &format!("signal=SIGKILL:when={number}"));
         let survived = story(&site).is_ok();
         drop(killer);
         if survived {

@@ -11,6 +11,7 @@ pub mod patience;
 pub mod program;
 mod proxy;
 mod site;
+mod tracer;
 mod views;
 mod worker;
 
@@ -21,6 +22,7 @@ mod chaos;
 mod crashes;
 mod crowd;
 mod databases;
+mod disk;
 mod network;
 mod planned;
 mod queues;

@@ -9,7 +9,7 @@ use super::medium::{Disk, Fate, Medium, PAGE, SECTOR};
 use super::recording::Recording;
 use super::site::Said;
 use super::story::STEPS;
-use super::verdict;
+use super::verdict::{self, Depth};
 
 const FATES: [Fate; 9] = [
     Fate::Dropped,
@@ -24,8 +24,10 @@ const FATES: [Fate; 9] = [
 ];
 /// Seeds of the long form, on top of the above.
 const SEEDS: std::ops::Range<u64> = 2..10;
-/// Of the writes between two syncs, so many are cut at, the first and the last among them; the long form takes all.
+/// Of the writes between two syncs, so many are cut at, the first and the last among them. The long form takes all, but for
+/// the thousands of pages of the large job.
 const WRITES_BETWEEN_SYNCS: usize = 4;
+const WRITES_BETWEEN_SYNCS_LONG: usize = 100;
 
 pub fn is_long() -> bool {
     std::env::var("DELTACI_DISK_CUTS").is_ok_and(|cuts| cuts == "all")
@@ -47,6 +49,14 @@ pub struct Tally {
     pub failures: Vec<(Cut, String)>,
 }
 
+/// All, or if they are too many, so many of them, the first and the last included.
+pub fn thinned<T: Clone>(all: Vec<T>, too_many_above: usize, kept: usize) -> Vec<T> {
+    if all.len() <= too_many_above {
+        return all;
+    }
+    (0..kept).map(|number| all[number * (all.len() - 1) / (kept - 1)].clone()).collect()
+}
+
 /// Where the history is cut: behind everything that is no write, and behind some of the writes in between.
 fn places(history: &History) -> Vec<usize> {
     let is_change = |index: &usize| matches!(history[*index].1, Event::Changed(_));
@@ -57,13 +67,8 @@ fn places(history: &History) -> Vec<usize> {
             between.push(index + 1);
             continue;
         }
-        if is_long() || between.len() <= WRITES_BETWEEN_SYNCS {
-            places.append(&mut between);
-        } else {
-            let step = (between.len() - 1) as f64 / (WRITES_BETWEEN_SYNCS - 1) as f64;
-            places.extend((0..WRITES_BETWEEN_SYNCS).map(|it| between[(it as f64 * step).round() as usize]));
-            between.clear();
-        }
+        let most = if is_long() { WRITES_BETWEEN_SYNCS_LONG } else { WRITES_BETWEEN_SYNCS };
+        places.extend(thinned(std::mem::take(&mut between), most, most));
         if index < history.len() && matches!(history[index].1, Event::Synced { .. } | Event::Acknowledged) {
             places.push(index + 1);
         }
@@ -105,6 +110,9 @@ fn cuts(before: &Medium, history: &History, fates: Fates) -> (usize, Vec<Cut>) {
 /// Cuts everywhere and looks at what is left, until so many did not hold.
 pub fn try_all(before: &Medium, history: &History, fates: Fates, failures_max: usize) -> Tally {
     let (count, different) = cuts(before, history, fates);
+    if is_long() {
+        eprintln!("{count} cuts, {} different disks to look at", different.len());
+    }
     let failures = Mutex::new(Vec::new());
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -130,7 +138,7 @@ pub fn try_all(before: &Medium, history: &History, fates: Fates, failures_max: u
 
 /// A panic is a failure too.
 fn judged(disk: &Disk, cut: &Cut) -> Said<()> {
-    let judged = std::panic::catch_unwind(|| verdict::of_disk(disk, cut.acknowledged));
+    let judged = std::panic::catch_unwind(|| verdict::of_disk(disk, cut.acknowledged, Depth::ToTheEnd));
     judged.unwrap_or_else(|_| Err("it panics".into()))
 }
 

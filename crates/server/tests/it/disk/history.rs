@@ -16,6 +16,8 @@ pub enum Event {
         path: String,
     },
     SyncFailed(Id),
+    /// What would have been written, had the disk not said no.
+    WriteFailed(Change),
     /// The next step of the story.
     Acknowledged,
     /// What a step was answered with that was not acknowledged.
@@ -34,37 +36,66 @@ struct Open {
     at: usize,
 }
 
+/// A call that asked something of the disk: the so manieth of its kind in its thread, the first is 1.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    pub call: String,
+    pub nth: usize,
+}
+
 pub struct Reader {
     base: PathBuf,
     /// Follows along, to know what a path means.
     medium: Medium,
     open: HashMap<i64, Open>,
     history: History,
+    /// Calls so far, by thread and name.
+    counts: HashMap<(u64, String), usize>,
+    has_begun: bool,
+    places: Vec<Place>,
 }
 
-/// Names of links that say what was acknowledged: in the trace they stand among the writes, and no fault hits them.
+/// Texts of links that say what was acknowledged.
 pub const ACKNOWLEDGED: &str = "ack:";
 pub const REFUSED: &str = "no:";
+/// From here on its calls are of interest.
+pub const BEGUN: &str = "begun:";
+
+/// Where a file lies that has no name yet. The folder of all data is the empty path.
+pub const UNNAMED: &str = "?";
 
 /// SQLite's shared memory means nothing after a cut: it is made anew from the log.
 const IGNORED: &str = "-shm";
 
 impl Reader {
-    pub fn read(base: &Path, before: Medium, calls: &[Call]) -> History {
-        let (base, history) = (base.to_path_buf(), Vec::new());
-        let mut reader = Reader { base, medium: before, open: HashMap::new(), history };
-        calls.iter().for_each(|call| reader.take(call));
-        reader.history
+    /// What happened, and by which calls.
+    pub fn read(base: &Path, before: Medium, calls: &[Call]) -> (History, Vec<Place>) {
+        let mut reader = Reader {
+            base: base.to_path_buf(),
+            medium: before,
+            open: HashMap::new(),
+            history: Vec::new(),
+            counts: HashMap::new(),
+            has_begun: false,
+            places: Vec::new(),
+        };
+        calls.iter().for_each(|call| reader.count(call));
+        (reader.history, reader.places)
+    }
+
+    fn count(&mut self, call: &Call) {
+        let count = self.counts.entry((call.thread, call.name.clone())).or_default();
+        *count += 1;
+        let (nth, before) = (*count, self.history.len());
+        self.take(call);
+        if self.has_begun && self.history.len() > before && call.name != "symlink" {
+            self.places.push(Place { call: call.name.clone(), nth });
+        }
     }
 
     fn take(&mut self, call: &Call) {
         if call.result < 0 {
-            if let "fsync" | "fdatasync" = call.name.as_str()
-                && let Some(open) = self.open.get(&call.number(0))
-            {
-                self.history.push((call.ended, Event::SyncFailed(open.id)));
-            }
-            return; // nothing happened
+            return self.failed(call);
         }
         match call.name.as_str() {
             "open" => self.opened(None, &call.text(0), 1, call),
@@ -89,6 +120,20 @@ impl Reader {
             "symlink" => self.acknowledged(&call.text(0), call.ended),
             other => panic!("a call that this disk does not know: {other} {:?}", call.arguments),
         }
+    }
+
+    /// Nothing happened, but what was asked for may be gone, or half done.
+    fn failed(&mut self, call: &Call) {
+        let of_a_file = matches!(call.name.as_str(), "fsync" | "fdatasync" | "pwrite64" | "write" | "writev");
+        let Some(open) = of_a_file.then(|| self.open.get(&call.number(0))).flatten() else { return };
+        let (file, offset) = (open.id, open.at);
+        let write = |offset| Event::WriteFailed(Change::Write { file, offset, bytes: call.bytes(1).into() });
+        let event = match call.name.as_str() {
+            "pwrite64" => write(call.number(3) as usize),
+            "write" | "writev" => write(offset),
+            _ => Event::SyncFailed(file),
+        };
+        self.history.push((call.ended, event));
     }
 
     /// `flags` is the number of the argument that holds them.
@@ -147,7 +192,7 @@ impl Reader {
 
     fn synced(&mut self, call: &Call) {
         let Some(what) = self.open.get(&call.number(0)).map(|open| open.id) else { return };
-        let path = self.path_of(what).unwrap_or_default();
+        let path = self.path_of(what).unwrap_or_else(|| UNNAMED.to_owned());
         self.medium.sync(what, call.begun);
         self.history.push((call.ended, Event::Synced { what, begun: call.begun, path }));
     }
@@ -186,6 +231,8 @@ impl Reader {
             self.history.push((moment, Event::Acknowledged));
         } else if let Some(answer) = said.strip_prefix(REFUSED) {
             self.history.push((moment, Event::Refused(answer.to_owned())));
+        } else if said.starts_with(BEGUN) {
+            self.has_begun = true;
         }
     }
 
@@ -232,6 +279,17 @@ pub fn replay(medium: &mut Medium, (moment, event): &(usize, Event)) {
         Event::Synced { what, begun, .. } => medium.sync(*what, *begun),
         Event::SyncFailed(what) => medium.sync_failed(*what),
         Event::Made { folder } => drop(medium.make(*folder)),
-        Event::Acknowledged | Event::Refused(_) => {}
+        Event::WriteFailed(_) | Event::Acknowledged | Event::Refused(_) => {}
+    }
+}
+
+/// The same, but of a write that failed the first half was done.
+pub fn replay_torn(medium: &mut Medium, (moment, event): &(usize, Event)) {
+    match event {
+        Event::WriteFailed(Change::Write { file, offset, bytes }) => {
+            let bytes = bytes[..bytes.len() / 2].into();
+            medium.change(*moment, Change::Write { file: *file, offset: *offset, bytes });
+        }
+        _ => replay(medium, &(*moment, event.clone())),
     }
 }

@@ -1,4 +1,4 @@
-//! What the disk does to us: power cuts at every write and sync, torn writes, failing writes and syncs, no room.
+//! What the disk does to us: power cuts at every write and sync, torn writes, every call failing once, no room.
 //!
 //! `story.rs` is one life of a server's data: a job from its submission to its delivery, artifacts from their upload to
 //! their collection, a restart in the middle. A child process plays it under `strace` (`recording.rs`), which notes what
@@ -7,12 +7,13 @@
 //! left with the real store, looks for everything that was acknowledged, and plays the story to its end.
 //!
 //! A killed process proves nothing about durability: the kernel still writes what it was given. Never: a hook in the
-//! product's code. `DELTACI_DISK_CUTS=all` cuts at every single write, in more ways.
+//! product's code. `DELTACI_DISK_CUTS=all` cuts at every single write, in more ways, and lets every call fail in all ways.
 
 mod cuts;
 mod faults;
 mod history;
 mod medium;
+mod part;
 mod planted;
 mod recording;
 mod site;

@@ -51,6 +51,12 @@ fn policy() -> Policy {
     }
 }
 
+/// By this process.
+fn is_open(file: &Path) -> bool {
+    let handles = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    handles.into_iter().any(|handle| std::fs::read_link(handle.path()).is_ok_and(|leads_to| leads_to == file))
+}
+
 impl Site {
     pub async fn open(folder: &Path) -> Said<Site> {
         let store = Arc::new(Sqlite::open(&folder.join("deltaci.db")).map_err(words)?);
@@ -61,13 +67,13 @@ impl Site {
         Ok(Site { engine, artifacts, collector, folder: folder.to_path_buf() })
     }
 
-    /// Until SQLite has put its log away, as a server that was asked to stop does.
+    /// As a server that was asked to stop does, until SQLite has let go of the file: its log is then put away, if it could be.
     pub async fn close(self) {
         self.engine.stop().await;
-        let log = self.folder.join("deltaci.db-wal");
+        let database = self.folder.join("deltaci.db");
         drop(self);
         for _ in 0..LOOKS_MAX {
-            if !log.exists() {
+            if !is_open(&database) {
                 return;
             }
             tokio::time::sleep(LOOK_EVERY).await;

@@ -29,72 +29,26 @@ const LOG: &[u8] = b"compiling\ntesting\ndone\n";
 /// So many pages that SQLite's log is put away while the story goes on, and is then written over from its beginning.
 const LARGE_BYTES: usize = 4_300_000;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
-    Tenant,
-    Subscriber,
-    Submitted,
-    Leased,
-    Acknowledged,
-    Beaten,
-    Logged,
-    Committed,
-    Completed,
-    Claimed,
-    Delivered,
-    SmallPut,
-    StreamOpened,
-    StreamBegun,
-    StreamReceived,
-    StreamCommitted,
-    PartsOpened,
-    FirstPart,
-    SecondPart,
-    PartsComplete,
-    PartsCommitted,
-    Drafted,
-    Published,
-    GarbagePut,
-    Collected,
-    LargeSubmitted,
-    AfterLarge,
-    WrittenOver,
-    Last,
+/// All of them, in order.
+macro_rules! steps {
+    ($($step:ident,)+) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Step {
+            $($step,)+
+        }
+
+        pub const STEPS: [Step; [$(stringify!($step)),+].len()] = [$(Step::$step),+];
+    };
+}
+
+steps! {
+    Tenant, Subscriber, Submitted, Leased, Acknowledged, Beaten, Logged, Committed, Completed,
+    Claimed, Delivered, SmallPut, StreamOpened, StreamBegun, StreamReceived, StreamCommitted,
+    PartsOpened, FirstPart, SecondPart, PartsComplete, PartsCommitted, Drafted, Published,
+    GarbagePut, Collected, LargeSubmitted, AfterLarge, WrittenOver, Last,
 }
 
 use Step::*;
-
-pub const STEPS: [Step; 29] = [
-    Tenant,
-    Subscriber,
-    Submitted,
-    Leased,
-    Acknowledged,
-    Beaten,
-    Logged,
-    Committed,
-    Completed,
-    Claimed,
-    Delivered,
-    SmallPut,
-    StreamOpened,
-    StreamBegun,
-    StreamReceived,
-    StreamCommitted,
-    PartsOpened,
-    FirstPart,
-    SecondPart,
-    PartsComplete,
-    PartsCommitted,
-    Drafted,
-    Published,
-    GarbagePut,
-    Collected,
-    LargeSubmitted,
-    AfterLarge,
-    WrittenOver,
-    Last,
-];
 
 /// Before these the server is stopped and started again.
 pub const RESTARTS: [Step; 2] = [SmallPut, GarbagePut];

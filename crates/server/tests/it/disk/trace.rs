@@ -7,10 +7,14 @@ use std::collections::HashMap;
 
 #[derive(Debug)]
 pub struct Call {
+    /// As `strace` calls it.
+    pub thread: u64,
     pub name: String,
     pub arguments: Vec<String>,
     /// Negative when it failed.
     pub result: i64,
+    /// `strace` made it fail.
+    pub injected: bool,
     pub begun: usize,
     pub ended: usize,
 }
@@ -26,40 +30,46 @@ pub fn calls(text: &str) -> Vec<Call> {
             unfinished.insert(process, (number, beginning.trim_end()));
         } else if let Some((_, end)) = said.split_once(" resumed>").filter(|_| said.starts_with("<... ")) {
             let (begun, beginning) = unfinished.remove(process).expect("what is resumed was begun");
-            calls.extend(call(&format!("{beginning}{end}"), begun, number));
+            calls.extend(call(process, &format!("{beginning}{end}"), begun, number));
         } else {
-            calls.extend(call(said, number, number));
+            calls.extend(call(process, said, number, number));
         }
     }
     calls
 }
 
 /// Nothing for signals and for the end of a process.
-fn call(said: &str, begun: usize, ended: usize) -> Option<Call> {
+fn call(thread: &str, said: &str, begun: usize, ended: usize) -> Option<Call> {
     let (name, rest) = said.split_once('(')?;
     let (arguments, result) = rest.rsplit_once(" = ")?;
     let arguments = arguments.trim_end().strip_suffix(')')?;
+    let injected = result.ends_with("(INJECTED)");
     let result = result.split(' ').next().expect("a first word");
     let result = match result.strip_prefix("0x") {
         Some(digits) => i64::from_str_radix(digits, 16).ok()?,
         None => result.parse().ok()?, // `?`: it ended with its process
     };
-    Some(Call { name: name.to_owned(), arguments: split(arguments), result, begun, ended })
+    let (thread, name) = (thread.parse().ok()?, name.to_owned());
+    Some(Call { thread, name, arguments: split(arguments), result, injected, begun, ended })
 }
 
-/// At the commas that stand in no brackets. Texts are written in hexadecimal digits, so they hold none.
+/// At the commas that stand in no brackets and in no text; texts are long.
 fn split(arguments: &str) -> Vec<String> {
-    let (mut all, mut depth, mut from) = (Vec::new(), 0, 0);
-    for (at, letter) in arguments.bytes().enumerate() {
-        match letter {
-            b'[' | b'{' => depth += 1,
-            b']' | b'}' => depth -= 1,
-            b',' if depth == 0 => {
-                all.push(arguments[from..at].trim().to_owned());
-                from = at + 1;
+    let (mut all, mut depth, mut from, mut at) = (Vec::new(), 0, 0, 0);
+    for (number, piece) in arguments.split('"').enumerate() {
+        let is_text = number % 2 == 1;
+        for (within, letter) in piece.bytes().enumerate().take_while(|_| !is_text) {
+            match letter {
+                b'[' | b'{' => depth += 1,
+                b']' | b'}' => depth -= 1,
+                b',' if depth == 0 => {
+                    all.push(arguments[from..at + within].trim().to_owned());
+                    from = at + within + 1;
+                }
+                _ => {}
             }
-            _ => {}
         }
+        at += piece.len() + 1;
     }
     all.push(arguments[from..].trim().to_owned());
     all
@@ -75,10 +85,14 @@ impl Call {
         parsed.unwrap_or_else(|| panic!("{}: `{text}` is no number", self.name))
     }
 
-    /// The bytes of a text, or of all texts of a list of pieces.
+    /// The bytes of a text, or of all texts of a list of pieces. Each is written as `\x61`.
     pub fn bytes(&self, index: usize) -> Vec<u8> {
-        let texts = self.arguments[index].split('"').skip(1).step_by(2);
-        texts.flat_map(|text| text.split("\\x").skip(1).map(byte)).collect()
+        let mut bytes = Vec::new();
+        for text in self.arguments[index].split('"').skip(1).step_by(2) {
+            assert!(text.len() % 4 == 0, "`{text}` is no row of bytes; was it cut off?");
+            bytes.extend(text.as_bytes().chunks_exact(4).map(|it| digit(it[2]) << 4 | digit(it[3])));
+        }
+        bytes
     }
 
     pub fn text(&self, index: usize) -> String {
@@ -90,8 +104,9 @@ impl Call {
     }
 }
 
-fn byte(digits: &str) -> u8 {
-    u8::from_str_radix(digits, 16).unwrap_or_else(|_| panic!("`{digits}` is no byte; was it cut off?"))
+/// Of a hexadecimal digit, without a loop: there are millions of them.
+fn digit(letter: u8) -> u8 {
+    (letter & 0xf) + 9 * (letter >> 6)
 }
 
 #[test]
@@ -101,7 +116,8 @@ fn a_call_on_two_lines_is_one_call() {
                 7 +++ exited with 0 +++\n";
     let calls = calls(text);
     let [sync, write, pieces] = &calls[..] else { panic!("{calls:?}") };
-    assert_eq!((sync.name.as_str(), sync.result), ("fsync", -1));
+    assert_eq!((sync.name.as_str(), sync.result, sync.injected), ("fsync", -1, true));
     assert_eq!((write.bytes(1), write.number(3), write.begun, write.ended), (b"ab".to_vec(), 10, 0, 2));
-    assert_eq!(pieces.bytes(1), b"ab");
+    assert_eq!((write.thread, sync.thread), (7, 8));
+    assert_eq!((pieces.bytes(1), pieces.arguments.len()), (b"ab".to_vec(), 3));
 }

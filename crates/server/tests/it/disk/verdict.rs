@@ -12,15 +12,22 @@ use super::site::{Said, Site, words};
 use super::story::{STEPS, Step, is_complete, is_done, perform};
 use crate::script::block_on;
 
+/// Whether the story is also told to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    Look,
+    ToTheEnd,
+}
+
 /// Of a disk that the model holds.
-pub fn of_disk(disk: &Disk, acknowledged: usize) -> Said<()> {
+pub fn of_disk(disk: &Disk, acknowledged: usize, depth: Depth) -> Said<()> {
     let ground = ground();
     disk.write_to(ground.path());
-    of_folder(ground.path(), acknowledged)
+    of_folder(ground.path(), acknowledged, depth)
 }
 
 /// Of data as it lies there. The first so many steps were acknowledged.
-pub fn of_folder(folder: &Path, acknowledged: usize) -> Said<()> {
+pub fn of_folder(folder: &Path, acknowledged: usize, depth: Depth) -> Said<()> {
     block_on(async {
         let site = Site::open(folder).await.map_err(|error| format!("it does not open: {error}"))?;
         site.is_sound().await?;
@@ -28,6 +35,9 @@ pub fn of_folder(folder: &Path, acknowledged: usize) -> Said<()> {
             if !is_done(&site, *step).await.map_err(|error| format!("{step:?}: {error}"))? {
                 return Err(format!("{step:?} was acknowledged and is not there"));
             }
+        }
+        if depth == Depth::Look {
+            return Ok(());
         }
         go_on(&site).await?;
         is_complete(&site).await?;
@@ -46,9 +56,17 @@ async fn go_on(site: &Site) -> Said<()> {
     Ok(())
 }
 
-/// Every file is one that a record names.
+/// Every file is one that a record names, after another collection at the latest: it does what one before it could not.
 async fn nothing_is_left_over(site: &Site) -> Said<()> {
     site.tidy_up().await?;
+    if names_are_files(site).await.is_ok() {
+        return Ok(());
+    }
+    site.collect().await?;
+    names_are_files(site).await
+}
+
+async fn names_are_files(site: &Site) -> Said<()> {
     let blobs =
         site.store().blob_files_after(None, 100).await.map_err(words)?.into_iter().map(|file| file.blob);
     let mut named: Vec<String> = blobs

@@ -79,11 +79,11 @@ impl Files {
 }
 
 /// Gone for good: whoever deletes notes it afterwards, and what a power cut brought back then would lie there for ever.
+/// Gone already may mean that the sync failed the last time.
 fn remove_file(path: &Path) -> Result<(), BlobError> {
     match std::fs::remove_file(path) {
-        Ok(()) => folder::sync_above(path),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error.into()),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
+        Ok(()) | Err(_) => folder::sync_above(path),
     }
 }
 

@@ -1,7 +1,8 @@
 //! From staging to the key: what is whole becomes visible, once, and stays.
 
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use bytes::Bytes;
@@ -53,8 +54,8 @@ impl Files {
     fn put_unnamed(&self, key: &BlobKey, bytes: &[u8]) -> Result<(), BlobError> {
         let (folder, name) = key.folder_and_name();
         let folder = Folder::open(&self.path(folder))?;
-        let mut file = folder.file(".", OFlags::TMPFILE | OFlags::WRONLY)?;
-        file.write_all(bytes)?;
+        let file = folder.file(".", OFlags::TMPFILE | OFlags::WRONLY)?;
+        file.write_all_at(bytes, 0)?;
         file.sync_data()?;
         folder.link(file.as_raw_fd(), name)?;
         folder.sync()
@@ -75,17 +76,16 @@ impl Files {
 }
 
 fn put_in(folder: &Folder, bytes: &[u8]) -> Result<(), BlobError> {
-    let mut file = folder.file(BYTES, READ_WRITE | OFlags::TRUNC)?;
-    file.write_all(bytes)?;
+    let file = folder.file(BYTES, READ_WRITE | OFlags::TRUNC)?;
+    file.write_all_at(bytes, 0)?;
     Ok(file.sync_data()?)
 }
 
 /// Gone for good, as a file that is deleted.
 pub fn remove_folder(path: &Path) -> Result<(), BlobError> {
     match std::fs::remove_dir_all(path) {
-        Ok(()) => sync_above(path),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error.into()),
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),
+        Ok(()) | Err(_) => sync_above(path),
     }
 }
 
