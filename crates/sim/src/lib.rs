@@ -8,3 +8,4 @@
 
 pub mod history;
 pub mod models;
+pub mod simulation;

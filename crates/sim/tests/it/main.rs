@@ -6,6 +6,7 @@ mod leases;
 mod outbox;
 mod planted;
 mod runs;
+mod simulation;
 
 use sim::models::play::Play;
 use sim::models::search::{Stage, explore};
