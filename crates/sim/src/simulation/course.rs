@@ -55,6 +55,7 @@ impl Course {
                 }
                 return self.tried();
             }
+            Reply::Done(Answer::UploadMismatched { .. }) => self.start_over(),
             Reply::Done(other) => panic!("no upload is answered with {other:?}"),
             // Ended, or not as far as was thought: from the start.
             Reply::Refused(_) => self.start_over(),

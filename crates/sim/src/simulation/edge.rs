@@ -191,10 +191,12 @@ impl World {
             self.tell(|| format!("the bytes of {id} cannot be written"));
             return self.answer(server, client, call, Reply::Unknown);
         }
+        // Now and then something else is sent than was announced.
+        let content = if self.dice.disk.chance(0.04) { content + 100 } else { content };
         self.disk.stage(id, digest(content));
         let measured = Measured { digest: digest(content), length: LENGTH };
         let command = ContentReceived { tenant: upload.tenant, upload: id, measured };
-        self.perform(server, command, Ticket::Client { client, call });
+        self.perform(server, command, Ticket::Content { client, call, upload: id });
     }
 
     /// The bytes go where their blob will be, then the record says so.
@@ -204,7 +206,7 @@ impl World {
             None => return self.answer(server, client, call, Reply::Refused(Refusal::UploadNotFound)),
         };
         let ready = upload.state.get() == upload::State::PendingCommit && upload.expires_at > self.now;
-        if ready {
+        if ready && upload.measured.is_some_and(|measured| measured.digest == upload.digest) {
             if self.faults.strikes(Class::BlobWriteFailed) {
                 return self.answer(server, client, call, Reply::Unknown);
             }
@@ -216,6 +218,14 @@ impl World {
         let (tenant, digest) = (upload.tenant, upload.digest);
         let command = CommitUpload { tenant, upload: id, measured: upload.measured, digest };
         self.perform(server, command, Ticket::Commit { client, call, upload: id });
+    }
+
+    /// An upload that was ended while its bytes came, and swept up before.
+    pub fn content_settled(&mut self, server: usize, id: UploadId, result: &Result<Answer, Failure>) {
+        if matches!(result, Err(Failure::Refused(Refusal::UploadEnded { .. }))) {
+            self.disk.unstage(id);
+            self.commit_settled(server, id, result);
+        }
     }
 
     /// An upload that was ended while its bytes were placed, and swept up before: what was placed is swept up here.

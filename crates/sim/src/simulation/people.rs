@@ -63,7 +63,7 @@ impl World {
             let at = self.dice.people.millis(0, storm * 2 / 3);
             let dice = &mut self.dice.people;
             let shape = Shape {
-                jobs: dice.between(1, 4) as usize,
+                jobs: dice.between(0, 4) as usize,
                 chained: dice.chance(0.5),
                 fail_fast: dice.chance(0.5),
                 planned: dice.chance(0.6),

@@ -33,6 +33,12 @@ pub enum Ticket {
         call: u64,
         upload: UploadId,
     },
+    /// The bytes are staged; swept up again likewise.
+    Content {
+        client: Client,
+        call: u64,
+        upload: UploadId,
+    },
     Nobody,
     /// A worker wants to deliver this message.
     Claim(MessageId),
@@ -173,6 +179,10 @@ impl World {
             Ticket::Client { client, call } => self.answer(server, client, call, reply(result)),
             Ticket::Commit { client, call, upload } => {
                 self.commit_settled(server, upload, &result);
+                self.answer(server, client, call, reply(result));
+            }
+            Ticket::Content { client, call, upload } => {
+                self.content_settled(server, upload, &result);
                 self.answer(server, client, call, reply(result));
             }
             Ticket::Nobody => {}
