@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use decisions::ask::merged;
 use decisions::records::QueueId;
-use decisions::{Answer, Ask, Book, Command, Hint, Policy, Refusal, decide};
+use decisions::{Answer, Ask, Book, Command, Decision, Hint, Policy, Refusal};
 use store::StoreError;
 use wire::Time;
 
@@ -90,6 +90,9 @@ impl<T> Default for Settled<T> {
     }
 }
 
+/// How a command is decided.
+pub type Decide = fn(&Book, &Command, Time, &Policy) -> Result<Decision, Refusal>;
+
 /// Everything that waits.
 #[derive(Debug)]
 pub struct Perform<T> {
@@ -97,11 +100,17 @@ pub struct Perform<T> {
     /// Batches that must go again, before anything new.
     again: Vec<Batch<T>>,
     policy: Policy,
+    decide: Decide,
 }
 
 impl<T> Perform<T> {
     pub fn new(policy: Policy) -> Perform<T> {
-        Perform { waiting: VecDeque::new(), again: Vec::new(), policy }
+        Perform::deciding(policy, decisions::decide)
+    }
+
+    /// With something around the decisions: a simulator plants its mistakes so.
+    pub fn deciding(policy: Policy, decide: Decide) -> Perform<T> {
+        Perform { waiting: VecDeque::new(), again: Vec::new(), policy, decide }
     }
 
     /// Takes a command in, or hands the ticket back when too much is waiting.
@@ -137,7 +146,8 @@ impl<T> Perform<T> {
         batch.decided.clear();
         batch.hints.clear();
         for waiting in &batch.waiting {
-            batch.decided.push(decide_one(book, &waiting.command, now, &self.policy, &mut batch.hints));
+            let decided = self.decide_one(book, &waiting.command, now, &mut batch.hints);
+            batch.decided.push(decided);
         }
     }
 
@@ -158,6 +168,21 @@ impl<T> Perform<T> {
             Err(StoreError::Unavailable(what)) => batch.failed(&Failure::Unavailable(what)),
             Err(StoreError::Unknown(what)) => batch.failed(&Failure::Unknown(what)),
         }
+    }
+
+    /// A mistake of ours must not take the batch down: the book is only changed after the decision is whole.
+    fn decide_one(
+        &self,
+        book: &mut Book,
+        command: &Command,
+        now: Time,
+        hints: &mut Vec<Hint>,
+    ) -> Result<Answer, Failure> {
+        let decided = catch_unwind(AssertUnwindSafe(|| (self.decide)(book, command, now, &self.policy)));
+        let decision = decided.map_err(|panic| Failure::Bug(panic_text(&*panic)))??;
+        book.apply(decision.changes);
+        hints.extend(decision.hints);
+        Ok(decision.answer)
     }
 
     fn conflicted(&mut self, mut batch: Batch<T>) {
@@ -211,21 +236,6 @@ impl<T> Batch<T> {
             self.waiting.into_iter().map(|waiting| (waiting.ticket, Err(failure.clone()))).collect();
         Settled { answers, hints: Vec::new() }
     }
-}
-
-/// A mistake of ours must not take the batch down: the book is only changed after the decision is whole.
-fn decide_one(
-    book: &mut Book,
-    command: &Command,
-    now: Time,
-    policy: &Policy,
-    hints: &mut Vec<Hint>,
-) -> Result<Answer, Failure> {
-    let decided = catch_unwind(AssertUnwindSafe(|| decide(book, command, now, policy)));
-    let decision = decided.map_err(|panic| Failure::Bug(panic_text(&*panic)))??;
-    book.apply(decision.changes);
-    hints.extend(decision.hints);
-    Ok(decision.answer)
 }
 
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {

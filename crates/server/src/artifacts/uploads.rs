@@ -75,7 +75,16 @@ pub async fn content<S: Store>(
         return Ok(upload); // more is to come
     }
     let measured = Measured { digest: staged.digest, length: staged.length };
-    perform(engine, ContentReceived { tenant: upload.tenant, upload: upload.id, measured }).await
+    let received = ContentReceived { tenant: upload.tenant, upload: upload.id, measured };
+    let received = perform(engine, received).await;
+    if let Err(Trouble::Failed(crate::Failure::Refused(Refusal::UploadEnded { .. }))) = &received {
+        // Sent twice at once, and the other one was committed: nobody looks for what this one left.
+        if let Err(error) = artifacts.blobs.discard_staging(&at).await {
+            tracing::warn!(upload = %upload.id, %error, "bytes that came too late are left behind");
+        }
+        sweep_up(artifacts, engine, &upload).await;
+    }
+    received
 }
 
 /// Ends an upload of which it is known, before all of it has come, that its length is another one.

@@ -1,7 +1,7 @@
 //! Mistakes planted around the decisions and the store, each found by the rule that it breaks. A checker that finds none of
 //! its bugs is broken.
 
-mod altered;
+pub mod altered;
 mod leases;
 mod outbox;
 mod runs;

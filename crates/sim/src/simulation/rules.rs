@@ -1,0 +1,33 @@
+//! What must hold, in words: each is one or more of the invariants in `docs/invariants.md`.
+
+pub const NO_PANIC: &str = "I1: no decision meets a pair that no table lists";
+pub const CONSTRAINT: &str = "I1: no constraint of the store has to stop a save";
+pub const FINAL: &str = "I1: what has ended stays as it is";
+pub const ONE_LIVE_LEASE: &str = "I2: at most one lease of a job is live";
+pub const TOKENS: &str = "I2: tokens strictly rise";
+pub const STALE: &str = "I3: a lease that ran out or ended changes nothing";
+pub const IN_TIME: &str = "I3: a lease lives no longer than its time";
+pub const NOT_EARLY: &str = "I3: no lease expires before its time";
+pub const ONE_COMMIT: &str = "I4: at most one execution of a job commits";
+pub const EFFECTS: &str = "I4: an effect belongs to an execution that committed";
+pub const ONCE: &str = "I4: what a subscriber is asked to do, it is asked once";
+pub const KEPT: &str = "I5: what was acknowledged is on record";
+pub const SAME: &str = "I5: the store holds what was written to it";
+pub const ONE_AT_A_TIME: &str = "I3: a job is executed in one place at a time";
+pub const DERIVED: &str = "I8: a job's state is what its attempts make of it";
+pub const FOLDED: &str = "I8: a run is what its jobs make of it";
+pub const ENDS: &str = "I9: once nothing goes wrong any more, everything comes to its end";
+pub const ONE_WINS: &str = "I10: of a cancel and a completion exactly one wins";
+pub const ATTEMPTS: &str = "I11: attempts stay within their maximum, and none follows a success";
+pub const ANNOUNCED: &str = "I15: a change that others are told of writes its message in the same commit";
+pub const TOLD: &str = "I15: what is delivered has arrived";
+pub const INVENTED: &str = "I15: nobody is told what is not on record";
+pub const ORDERED: &str = "I15: an ordered subscriber is told in the order of what happened";
+pub const REACHABLE: &str = "I16: bytes that something holds are not deleted";
+pub const MARKED: &str = "I16: nothing is claimed before a mark on record found it free";
+pub const COUNTED: &str = "I16: a blob counts its references";
+pub const GARBAGE: &str = "I16: what nothing holds is gone after its retention and two collections";
+pub const PUBLISHED: &str = "I13: what is published is there, byte for byte, and never changes";
+pub const USAGE: &str = "I17: a tenant's usage is the sum of what it has";
+pub const LOG: &str = "I20: a log takes each byte once and in order, from who holds the lease";
+pub const DOCTOR: &str = "the doctor finds nothing";
