@@ -20,7 +20,7 @@ mod cancels;
 mod chaos;
 mod crashes;
 mod crowd;
-mod databases;
+pub mod databases;
 mod network;
 mod planned;
 mod queues;
