@@ -56,6 +56,7 @@ pub fn record(order: Order, stop: &Stop) -> Result<Record> {
     }
     progress("starting servers and runners");
     let plan = Plan {
+        seed: order.seed,
         settings: settings(order.database.is_some()),
         database: order.database.clone(),
         data: order.fill_disk.clone(),
@@ -163,6 +164,6 @@ pub fn judged(record: &Record) -> Part {
         measured: bounds::measured(record),
         found: judge::findings(record),
         took,
-        picture: Some(timeline::draw(record)),
+        picture: timeline::draw(record),
     }
 }

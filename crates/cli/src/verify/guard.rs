@@ -1,5 +1,5 @@
-//! Whatever becomes of us, nothing is left: a small shell holds the process group of all that is started and the folder,
-//! waits on a pipe that only we hold, and cleans up when the pipe closes: at the end, after Ctrl-C and `kill -9` alike.
+//! Whatever becomes of us, nothing is left: a small shell knows the process group of all that is started, the folder and the
+//! walls, waits on a pipe that only we hold, and cleans up when the pipe closes: at the end, after Ctrl-C and `kill -9` alike.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -11,7 +11,10 @@ use anyhow::{Context, Result};
 const SCRIPT: &str = r#"
 trap '' INT TERM HUP PIPE
 read -r _
-kill -KILL -- "-$2" 2>/dev/null
+kill -s KILL -- "-$2" 2>/dev/null
+for name in /run/netns/deltaci-"$3"-*; do
+    [ ! -e "$name" ] || ip netns del "${name##*/}" 2>/dev/null
+done
 for _ in 1 2 3 4 5 6 7 8 9 10; do
     rm -rf -- "$1" 2>/dev/null
     [ -e "$1" ] || break
@@ -37,7 +40,8 @@ impl Guard {
         quiet(leader.arg(LEADER[1]));
         let leader = leader.spawn().context("cannot start `sleep`")?;
         let mut shell = Command::new("sh");
-        quiet(shell.args(["-c", SCRIPT, "guard"]).arg(folder).arg(leader.id().to_string()));
+        let ids = [leader.id(), std::process::id()].map(|id| id.to_string());
+        quiet(shell.args(["-c", SCRIPT, "guard"]).arg(folder).args(ids));
         let shell = shell.stdin(Stdio::piped()).spawn().context("cannot start `sh`")?;
         Ok(Guard { leader, shell })
     }

@@ -46,7 +46,7 @@ fn section(part: &Part) -> String {
     let mut text =
         format!("<section><h2><span>{}</span><small>{took:.0} s</small></h2>", escaped(&part.name));
     if let Some(picture) = &part.picture {
-        text += &format!("<div class=\"wide\">{picture}</div>");
+        text += &format!("<div class=\"wide\">{}</div>", picture.svg);
     }
     text += "<table><tr><th class=\"n\">how often</th><th>what</th></tr>";
     for (what, count) in &part.tried {
@@ -117,8 +117,8 @@ pub fn svg(report: &Report) -> String {
             y += ROW;
         }
         if let Some(picture) = &part.picture {
-            let _ = write!(body, "<g transform=\"translate(0 {y})\">{picture}</g>");
-            y += super::timeline::HEIGHT_MAX;
+            let _ = write!(body, "<g transform=\"translate(0 {y})\">{}</g>", picture.svg);
+            y += picture.height;
         }
         y += ROW;
     }

@@ -10,6 +10,7 @@ use serde::{Serialize, Serializer};
 
 use super::bounds::Bound;
 use super::page;
+use super::timeline::Picture;
 use crate::output::{Exit, usage};
 use crate::view::screen::{Screen, Style};
 use crate::view::table::{Cell, Table};
@@ -24,9 +25,9 @@ pub struct Part {
     pub found: Vec<String>,
     #[serde(rename = "took_seconds", serialize_with = "seconds")]
     pub took: Duration,
-    /// A drawing of how it went, as SVG.
+    /// How it went.
     #[serde(skip)]
-    pub picture: Option<String>,
+    pub picture: Option<Picture>,
 }
 
 #[derive(Debug, Serialize)]

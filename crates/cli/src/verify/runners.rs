@@ -34,7 +34,7 @@ impl Runner {
     ) -> Result<Runner> {
         let name = format!("runner-{}", place + 1);
         let at = walled.as_ref().map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |walled| walled.outside);
-        let dice = Dice::new(scribe.now().unsigned_abs(), place as u64);
+        let dice = Dice::new(post.seed, 200 + place as u64);
         let proxy = Proxy::open(at, &name, place, addresses.clone(), scribe.clone(), dice)?;
         let process = launch(post, &name, &proxy, walled.as_ref())?;
         Ok(Runner { name, process, proxy, walled, frozen: false, cut: false, stormy: false })

@@ -54,6 +54,7 @@ pub struct Post {
     pub database: Option<String>,
     pub settings: Settings,
     pub group: i32,
+    pub seed: u64,
 }
 
 pub struct Server {

@@ -22,6 +22,7 @@ use super::sink::Sink;
 pub const LANES: [(&str, bool); 2] = [("ordered", true), ("loose", false)];
 
 pub struct Plan {
+    pub seed: u64,
     pub settings: Settings,
     /// An empty database of PostgreSQL; else a SQLite file.
     pub database: Option<String>,
@@ -64,6 +65,7 @@ impl Site {
             database: plan.database.clone(),
             settings: plan.settings.clone(),
             group: guard.group(),
+            seed: plan.seed,
         };
         let scribe = Arc::new(Scribe::new());
         let addresses = Addresses::default();

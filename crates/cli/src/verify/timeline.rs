@@ -12,8 +12,12 @@ const ROW: f64 = 26.0;
 const BARS: usize = 96;
 const BARS_HEIGHT: f64 = 70.0;
 const LEGEND_HEIGHT: f64 = 34.0;
-/// Of a site of ten processes.
-pub const HEIGHT_MAX: usize = 400;
+/// A drawing, and how high it is.
+#[derive(Debug, Clone)]
+pub struct Picture {
+    pub svg: String,
+    pub height: usize,
+}
 
 struct Axis {
     from: i64,
@@ -26,9 +30,9 @@ impl Axis {
     }
 }
 
-pub fn draw(record: &Record) -> String {
+pub fn draw(record: &Record) -> Option<Picture> {
     let moments = &record.moments;
-    let (Some(first), Some(last)) = (moments.first(), moments.last()) else { return String::new() };
+    let (first, last) = (moments.first()?, moments.last()?);
     let axis = Axis { from: first.at, length: (last.at - first.at).max(1) as f64 };
     let names: BTreeSet<&str> = moments.iter().filter_map(whom).collect();
     // Servers above runners.
@@ -53,10 +57,11 @@ pub fn draw(record: &Record) -> String {
     let top = LEGEND_HEIGHT + ROW * names.len() as f64 + 12.0;
     body += &ends(moments, &axis, top);
     let height = top + BARS_HEIGHT + 24.0;
-    format!(
+    let svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" \
          role=\"img\" aria-label=\"What was done to each process, and how many jobs ended, over time\">{body}</svg>"
-    )
+    );
+    Some(Picture { svg, height: height as usize })
 }
 
 fn whom(moment: &Moment) -> Option<&str> {

@@ -91,8 +91,8 @@ impl<'a> Trouble<'a> {
             12..14 => self.freeze_runner(),
             14 => self.freeze_server(),
             15..17 => self.cut(),
-            17..19 => self.storm(),
-            _ if self.amount.fill_disk => self.fill_disk(),
+            18 | 19 if self.amount.fill_disk => self.fill_disk(),
+            17 | 18 => self.storm(),
             _ => self.stop_server(),
         }
     }
