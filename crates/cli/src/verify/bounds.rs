@@ -1,10 +1,11 @@
 //! How long it took until things were well again, from the record of the same run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::record::{Fault, Happened, Moment, Record, Settings, Word};
+use super::record::{Ask, Fault, Happened, Moment, Record, Settings, Word};
+use super::site::LANES;
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Bound {
@@ -24,7 +25,7 @@ pub fn measured(record: &Record) -> Vec<Bound> {
         (
             "a runner dies, its job runs again",
             format!("lease {lease_ttl_ms} ms, heartbeat {heartbeat_ms} ms"),
-            runs_again(moments),
+            runs_again(record),
         ),
         (
             "a cancel is accepted, the job has stopped",
@@ -35,7 +36,12 @@ pub fn measured(record: &Record) -> Vec<Bound> {
         (
             "a server dies after a commit, the news of it arrive",
             format!("claim {delivery_claim_ttl_ms} ms"),
-            delivered(record),
+            delivered(record, false),
+        ),
+        (
+            "the same, behind all news before it",
+            format!("claim {delivery_claim_ttl_ms} ms"),
+            delivered(record, true),
         ),
     ]
     .into_iter()
@@ -55,8 +61,15 @@ fn bound(what: &'static str, depends_on: String, mut micros: Vec<i64>) -> Bound 
     }
 }
 
-/// From the kill of a runner to the next execution of what it was at.
-fn runs_again(moments: &[Moment]) -> Vec<i64> {
+/// From the kill of a runner to the next execution of what it was at, unless a person had a word in it.
+fn runs_again(record: &Record) -> Vec<i64> {
+    let moments = &record.moments;
+    let waits = record.settled.jobs.iter().filter(|job| job.once).map(|job| job.id.as_str());
+    let asked = moments.iter().filter_map(|moment| match &moment.what {
+        Happened::Asked { ask: Ask::Cancel { job } | Ask::Retry { job }, .. } => Some(job.as_str()),
+        _ => None,
+    });
+    let left_out: BTreeSet<&str> = waits.chain(asked).collect();
     // Of each job: the runner and since when it is at it.
     let mut holders: BTreeMap<&str, &str> = BTreeMap::new();
     let mut at_work: BTreeMap<&str, &str> = BTreeMap::new();
@@ -78,7 +91,9 @@ fn runs_again(moments: &[Moment]) -> Vec<i64> {
                     at_work.iter().filter(|(_, runner)| *runner == whom).map(|(job, _)| *job).collect();
                 for job in lost {
                     at_work.remove(job);
-                    orphans.insert(job, *at);
+                    if !left_out.contains(job) {
+                        orphans.insert(job, *at);
+                    }
                 }
             }
             _ => {}
@@ -113,8 +128,10 @@ fn ready(moments: &[Moment]) -> Vec<i64> {
     found
 }
 
-/// From the first kill of a server after the message was on record to its first arrival.
-fn delivered(record: &Record) -> Vec<i64> {
+/// From the kill of a server that found the message on record to its first arrival; when several did, from the last.
+fn delivered(record: &Record, in_order: bool) -> Vec<i64> {
+    let lanes: Vec<&str> =
+        LANES.iter().filter(|(_, ordered)| *ordered == in_order).map(|(lane, _)| *lane).collect();
     let kills: Vec<i64> = record
         .moments
         .iter()
@@ -129,8 +146,9 @@ fn delivered(record: &Record) -> Vec<i64> {
     }
     let late = |message: &super::record::MessageSeen| {
         let arrived = *arrived.get(message.id.as_str())?;
-        let killed = *kills.iter().find(|kill| **kill > message.created_at)?;
-        (killed < arrived).then_some(arrived - killed)
+        let killed = *kills.iter().rfind(|kill| **kill < arrived)?;
+        (killed > message.created_at).then_some(arrived - killed)
     };
-    record.settled.messages.iter().filter_map(late).collect()
+    let ours = record.settled.messages.iter().filter(|message| lanes.contains(&message.lane.as_str()));
+    ours.filter_map(late).collect()
 }

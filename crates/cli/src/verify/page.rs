@@ -74,8 +74,8 @@ fn bound_row(bound: &Bound) -> String {
         "<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td></tr>",
         escaped(bound.what),
         bound.count,
-        millis(bound.p50_ms),
-        millis(bound.max_ms),
+        millis(bound, bound.p50_ms),
+        millis(bound, bound.max_ms),
         escaped(&bound.depends_on),
     )
 }
@@ -106,7 +106,7 @@ pub fn svg(report: &Report) -> String {
             let _ = write!(
                 body,
                 "<text x=\"110\" y=\"{y}\" text-anchor=\"end\" class=\"ink\">≤ {}</text><text x=\"122\" y=\"{y}\">{} ({} times)</text>",
-                millis(bound.max_ms),
+                millis(bound, bound.max_ms),
                 escaped(bound.what),
                 bound.count
             );

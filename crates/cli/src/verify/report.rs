@@ -118,16 +118,21 @@ fn measured(bounds: &[Bound]) -> Table {
         table.row(vec![
             Cell::new(bound.what),
             Cell::new(bound.count.to_string()).right(),
-            Cell::new(millis(bound.p50_ms)).right(),
-            Cell::new(millis(bound.max_ms)).right(),
+            Cell::new(millis(bound, bound.p50_ms)).right(),
+            Cell::new(millis(bound, bound.max_ms)).right(),
             Cell::dim(&bound.depends_on),
         ]);
     }
     table
 }
 
-pub fn millis(count: u64) -> String {
-    if count < 1_000 { format!("{count} ms") } else { format!("{:.1} s", count as f64 / 1e3) }
+/// A figure of a bound, if it was seen at all.
+pub fn millis(bound: &Bound, count: u64) -> String {
+    match (bound.count, count) {
+        (0, _) => "-".into(),
+        (_, 0..1_000) => format!("{count} ms"),
+        _ => format!("{:.1} s", count as f64 / 1e3),
+    }
 }
 
 /// 1234567 as 1,234,567.

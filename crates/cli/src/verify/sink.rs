@@ -14,7 +14,7 @@ use super::record::{Happened, Scribe};
 
 const ACCEPT_PAUSE: Duration = Duration::from_millis(5);
 /// A subscriber that takes its time, so that a kill finds messages on their way and others behind them.
-const THOUGHT: Duration = Duration::from_millis(80);
+const THOUGHT: Duration = Duration::from_millis(30);
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
 
 pub struct Sink {
