@@ -8,6 +8,7 @@
 
 mod apt;
 mod bench;
+mod chaos;
 mod check;
 mod golden;
 mod parts;
@@ -18,6 +19,7 @@ mod tidy;
 mod workspace;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use anyhow::Result;
@@ -37,6 +39,9 @@ Commands:
                       Fuzz the API of a fresh server against its OpenAPI document (needs python3, and the Python
                       registry the first time); ARGS go to `schemathesis run`
   soak [COLLECTIONS]  The long form of the tests of artifacts: 1,000 collections beside eight who upload and publish
+  chaos [--profile short|long] [--seed N] [--older PROGRAM]
+                      `deltaci verify` on SQLite, with two servers on one PostgreSQL and, as root, with runners in
+                      network namespaces and on a disk that is full again and again; long: 2,000 kills
   postgres -- CMD…    Run CMD with a private PostgreSQL
   bench [PART]        The benchmarks, beside peers: `kernel` (graphile-worker, needs Node), `protocol` (Buildbot,
                       needs Python), `artifacts` (docker-registry); all without PART
@@ -60,6 +65,7 @@ enum Request {
     Schemathesis { arguments: Vec<OsString> },
     Postgres { program: OsString, arguments: Vec<OsString> },
     Soak { collections: u32 },
+    Chaos { profile: chaos::Profile, seed: u64, older: Option<PathBuf> },
     Bench(&'static [bench::Part]),
     Tidy,
     Golden(golden::Mode),
@@ -91,6 +97,7 @@ impl Request {
                     count.parse().map_err(|_| format!("`{count}` is no number of collections"))?;
                 Ok(Request::Soak { collections })
             }
+            ("chaos", flags, []) => chaos_of(flags),
             ("tidy", [], []) => Ok(Request::Tidy),
             ("golden", [], []) => Ok(Request::Golden(golden::Mode::Write)),
             ("golden", ["--check"], []) => Ok(Request::Golden(golden::Mode::Compare)),
@@ -100,9 +107,12 @@ impl Request {
                 Ok(Request::Postgres { program: program.clone(), arguments: arguments.to_vec() })
             }
             ("postgres", [], []) => Err("`postgres` needs a command after `--`".into()),
-            ("check" | "bench" | "soak" | "tidy" | "golden" | "test" | "schemathesis" | "postgres", _, _) => {
-                Err(format!("`{}` does not take these arguments", command.to_string_lossy()))
-            }
+            (
+                "check" | "bench" | "soak" | "chaos" | "tidy" | "golden" | "test" | "schemathesis"
+                | "postgres",
+                _,
+                _,
+            ) => Err(format!("`{}` does not take these arguments", command.to_string_lossy())),
             (unknown, _, _) => Err(format!("there is no command `{unknown}`")),
         }
     }
@@ -123,10 +133,30 @@ impl Request {
                 postgres::run_with(command)
             }
             Request::Soak { collections } => soak::run(collections),
+            Request::Chaos { profile, seed, older } => chaos::run(profile, seed, older.as_deref()),
             Request::Bench(parts) => bench::run(parts),
             Request::Tidy => tidy::run(),
             Request::Golden(mode) => golden::run(mode),
         }
+    }
+}
+
+fn chaos_of(flags: &[&str]) -> Result<Request, String> {
+    let (mut profile, mut seed, mut older) = (chaos::Profile::Short, 1, None);
+    let (pairs, rest) = flags.as_chunks::<2>();
+    for pair in pairs {
+        match pair {
+            ["--profile", "short"] => profile = chaos::Profile::Short,
+            ["--profile", "long"] => profile = chaos::Profile::Long,
+            ["--seed", number] => seed = number.parse().map_err(|_| format!("`{number}` is no seed"))?,
+            ["--older", program] => older = Some(PathBuf::from(program)),
+            [flag, word] => return Err(format!("`chaos` does not take `{flag} {word}`")),
+        }
+    }
+    if rest.is_empty() {
+        Ok(Request::Chaos { profile, seed, older })
+    } else {
+        Err("a flag has no value".into())
     }
 }
 
@@ -177,6 +207,10 @@ mod tests {
         assert_eq!(parse("bench protocol"), Ok(Request::Bench(&[bench::Part::Protocol])));
         assert_eq!(parse("soak"), Ok(Request::Soak { collections: 1_000 }));
         assert_eq!(parse("soak 20"), Ok(Request::Soak { collections: 20 }));
+        let (profile, older) = (chaos::Profile::Short, None);
+        assert_eq!(parse("chaos"), Ok(Request::Chaos { profile, seed: 1, older: older.clone() }));
+        let profile = chaos::Profile::Long;
+        assert_eq!(parse("chaos --profile long --seed 7"), Ok(Request::Chaos { profile, seed: 7, older }));
         assert_eq!(parse("tidy"), Ok(Request::Tidy));
         assert_eq!(parse("golden"), Ok(Request::Golden(golden::Mode::Write)));
         assert_eq!(parse("golden --check"), Ok(Request::Golden(golden::Mode::Compare)));
@@ -213,6 +247,8 @@ mod tests {
             "test -p store",
             "tidy -- x",
             "soak long",
+            "chaos long",
+            "chaos --profile",
             "schemathesis x",
             "postgres",
             "postgres psql",

@@ -13,6 +13,7 @@ mod local;
 mod outcome;
 mod output;
 mod talk;
+mod verify;
 mod view;
 mod wait;
 
@@ -83,6 +84,8 @@ enum Command {
     Explain(commands::explain::Args),
     /// Check every invariant on a database, running or stopped
     Doctor(commands::doctor::Args),
+    /// Try this installation: kill, freeze and cut off servers and runners of its own, and check every promise
+    Verify(Box<verify::Args>),
     /// Measure, beside the limit of the store in the same run
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -121,6 +124,7 @@ fn main() -> ExitCode {
         Command::Machines(args) => commands::machines::run(&args, cli.json),
         Command::Explain(args) => commands::explain::run(&args, cli.json),
         Command::Doctor(args) => commands::doctor::run(&args, cli.json),
+        Command::Verify(args) => verify::run(&args, cli.json),
         Command::Bench(bench) => bench::run(&bench, cli.json),
         Command::Completions(args) => commands::completions::run(&args, Cli::command()),
         Command::Version => commands::version::run(cli.json),

@@ -8,7 +8,7 @@ mod calls;
 mod connection;
 mod error;
 mod follow;
-mod sse;
+pub mod sse;
 
 pub use calls::Shelf;
 pub use connection::{Connection, Server};

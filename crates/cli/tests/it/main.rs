@@ -14,6 +14,7 @@ mod machines;
 mod outbox;
 mod runner;
 mod serving;
+mod verify;
 
 use std::path::Path;
 use std::process::{Command, Output};

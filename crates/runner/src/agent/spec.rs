@@ -71,6 +71,7 @@ pub fn task(granted: &LeaseGranted, settings: &Settings) -> Result<Task, Verdict
     };
     let order = Order {
         job: granted.job_id.clone(),
+        execution: granted.lease_id.key().execution.to_string(),
         workspace: PathBuf::new(),
         scratch: PathBuf::new(),
         checkout,

@@ -13,8 +13,13 @@ pub type Environment = BTreeMap<String, String>;
 
 /// What a job finds whatever runs it. Home, temporary folder and path are the executor's to add.
 pub fn of(order: &Order) -> Result<Environment, Problem> {
-    let ours =
-        [("LANG", "C.UTF-8"), ("CI", "true"), ("DELTACI", "true"), ("DELTACI_JOB", order.job.as_str())];
+    let ours = [
+        ("LANG", "C.UTF-8"),
+        ("CI", "true"),
+        ("DELTACI", "true"),
+        ("DELTACI_JOB", order.job.as_str()),
+        ("DELTACI_EXECUTION", order.execution.as_str()),
+    ];
     let ours = ours.map(|(name, value)| (name.to_owned(), value.to_owned()));
     for (name, value) in &order.env {
         if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {

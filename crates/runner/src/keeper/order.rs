@@ -15,6 +15,8 @@ use crate::clock::Uptime;
 pub struct Order {
     /// For labels and messages only.
     pub job: String,
+    /// Told to the job: what it does outside can be known, and fenced, by it.
+    pub execution: String,
     /// Where the steps run. An empty folder that belongs to this execution, which the keeper fills and the agent removes;
     /// or a person's own, of which nothing is removed.
     pub workspace: PathBuf,

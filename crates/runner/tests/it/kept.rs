@@ -40,6 +40,7 @@ impl World {
         fs::create_dir_all(&workspace).unwrap();
         let order = Order {
             job: "unit-tests".into(),
+            execution: "exec_1".into(),
             scratch: workspace.with_extension("scratch"),
             workspace,
             checkout: None,

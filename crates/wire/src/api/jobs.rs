@@ -103,6 +103,8 @@ pub struct AttemptView {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ExecutionView {
     pub exec_id: ExecId,
+    /// The fencing token: it rises with every lease of the job.
+    pub token: u32,
     pub status: String,
     pub lease_state: String,
     pub runner_id: String,

@@ -11,7 +11,7 @@ use crate::e2e::site::{LONG, Site};
 use crate::e2e::worker::Worker;
 
 /// A database of its own, on the server that the tests are given.
-fn database() -> String {
+pub fn database() -> String {
     let server = std::env::var("DELTACI_TEST_POSTGRES")
         .expect("DELTACI_TEST_POSTGRES names no server: run the tests with `cargo xtask test`");
     static COUNT: AtomicU32 = AtomicU32::new(0);

@@ -21,7 +21,7 @@ mod cancels;
 mod chaos;
 mod crashes;
 mod crowd;
-mod databases;
+pub mod databases;
 mod disk;
 mod network;
 mod planned;

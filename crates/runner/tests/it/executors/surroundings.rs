@@ -9,7 +9,7 @@ use runner::keeper::Finish;
 use crate::kept::{Token, World};
 
 /// What a shell adds by itself, and what an executor may.
-const KNOWN: [&str; 16] = [
+const KNOWN: [&str; 17] = [
     "PATH",
     "HOME",
     "TMPDIR",
@@ -17,6 +17,7 @@ const KNOWN: [&str; 16] = [
     "CI",
     "DELTACI",
     "DELTACI_JOB",
+    "DELTACI_EXECUTION",
     "DELTACI_KEEPER",
     "GREETING",
     "PWD",
@@ -38,6 +39,7 @@ pub async fn the_environment_holds_what_the_job_set_and_nothing_of_ours(world: W
     let found: BTreeMap<&str, &str> = text.lines().filter_map(|line| line.split_once('=')).collect();
     assert_eq!(found["GREETING"], "good day = ü");
     assert_eq!(found["LANG"], "C");
+    assert_eq!(found["DELTACI_EXECUTION"], "exec_1");
     assert_eq!((found["CI"], found["DELTACI"], found["DELTACI_JOB"]), ("true", "true", "unit-tests"));
     for name in ["PATH", "HOME", "TMPDIR"] {
         assert!(!found[name].is_empty(), "{name}");

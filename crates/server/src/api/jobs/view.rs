@@ -64,6 +64,7 @@ fn attempt_view(attempt: Attempt) -> AttemptView {
 fn execution_view(execution: Execution, log: LogInfo) -> ExecutionView {
     ExecutionView {
         exec_id: execution.id,
+        token: execution.token,
         status: execution.status.get().as_str().into(),
         lease_state: execution.lease.get().as_str().into(),
         runner_id: execution.runner.as_str().into(),
