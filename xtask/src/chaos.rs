@@ -64,7 +64,15 @@ pub fn run(profile: Profile, seed: u64, older: Option<&Path>) -> Result<u8> {
         let seed = seed + number as u64;
         eprintln!("\n--- {}, {kills} kills, seed {seed}", place.name());
         let mut command = Command::new(&program);
-        command.args(["verify", "--kills", &kills.to_string(), "--seed", &seed.to_string()]);
+        command.args([
+            "verify",
+            "--only",
+            "processes",
+            "--kills",
+            &kills.to_string(),
+            "--seed",
+            &seed.to_string(),
+        ]);
         if let Some(older) = older {
             command.arg("--older").arg(older);
         }

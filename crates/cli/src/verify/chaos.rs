@@ -51,9 +51,6 @@ fn settings(database: bool) -> Settings {
 }
 
 pub fn record(order: Order, stop: &Stop) -> Result<Record> {
-    if let Some(address) = &order.database {
-        is_empty(address)?;
-    }
     progress("starting servers and runners");
     let plan = Plan {
         seed: order.seed,
@@ -136,7 +133,7 @@ fn doctor(site: &Site) -> Result<Vec<String>> {
 }
 
 /// Somebody's records are not for this.
-fn is_empty(address: &str) -> Result<()> {
+pub fn must_be_empty(address: &str) -> Result<()> {
     match block_on(async { Ok(Postgres::open_existing(address).await.is_ok()) })? {
         true => Err(usage("this database holds records: give --database an empty one, made for this")),
         false => Ok(()),

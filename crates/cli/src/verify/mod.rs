@@ -1,5 +1,5 @@
-//! `deltaci verify`: real servers and runners of this very program, in a folder of their own, while they are killed, frozen,
-//! cut off and misled; and the promises, checked on what was seen from outside.
+//! `deltaci verify`: models and simulations of what this very program decides; then real servers and runners of it, in a folder of
+//! their own, while they are killed, frozen, cut off and misled; and the promises, checked on what was seen from outside.
 //!
 //! Never: a process, a file, a database or a link that it did not make; a promise checked by what is to keep it. Start at
 //! `chaos.rs`; what is promised is in `judge`.
@@ -23,6 +23,7 @@ mod runners;
 mod servers;
 mod sink;
 mod site;
+mod thought;
 mod timeline;
 mod trouble;
 mod wires;
@@ -34,6 +35,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use clap::ValueEnum;
 use server::Mint;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -58,6 +60,12 @@ pub struct Args {
     /// Try the same things in the same order as an earlier run
     #[arg(long)]
     seed: Option<u64>,
+    /// One part instead of all; may be repeated
+    #[arg(long, value_enum, value_name = "PART")]
+    only: Vec<Only>,
+    /// Systems to play on a simulated clock, from --seed or 0 on
+    #[arg(long, value_name = "COUNT", default_value_t = 500)]
+    seeds: u64,
     /// Also write a page (.html) or a picture (.svg)
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -79,6 +87,16 @@ pub struct Args {
     /// Begin with an earlier version of this program, and go over to this one in the middle
     #[arg(long, hide = true, value_name = "PROGRAM")]
     older: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Only {
+    /// Every order of messages, ticks and crashes around one job and one message
+    Models,
+    /// Whole systems on a simulated clock, with faults
+    Simulation,
+    /// Real servers and runners, killed, frozen and cut off
+    Processes,
 }
 
 /// Set by Ctrl-C and SIGTERM: everything is taken down.
@@ -111,22 +129,26 @@ impl Stop {
     }
 }
 
+impl Args {
+    fn wants(&self, part: Only) -> bool {
+        self.only.is_empty() || self.only.contains(&part)
+    }
+}
+
 pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
     if let Some(path) = &args.report {
         report::kind(path)?;
     }
-    let (seed, part) = match &args.check {
+    let (seed, parts) = match &args.check {
         Some(path) => {
             let record: Record = serde_json::from_slice(
                 &std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?,
             )
             .map_err(|error| usage(format!("{} holds no history: {error}", path.display())))?;
-            (record.seed, chaos::judged(&record))
+            (record.seed, vec![chaos::judged(&record)])
         }
         None => tried(args)?,
     };
-    // The models and the simulation of the crate `sim` are further parts of the same report.
-    let parts: Vec<Part> = vec![part];
     let report = Report::of(seed, parts);
     output::progress("");
     if let Some(path) = &args.report {
@@ -141,13 +163,33 @@ pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
     Ok(report.exit().into())
 }
 
-fn tried(args: &Args) -> Result<(u64, Part)> {
+fn tried(args: &Args) -> Result<(u64, Vec<Part>)> {
     let minutes = args.minutes.unwrap_or(MINUTES_USUAL);
     if !(minutes > 0.0 && minutes <= MINUTES_MAX) || args.kills == Some(0) {
         return Err(usage("give --minutes or --kills a number above zero; a day is the most"));
     }
-    let time = args.kills.is_none().then(|| Duration::from_secs_f64(minutes * 60.0));
+    if let Some(address) = &args.database {
+        chaos::must_be_empty(address)?;
+    }
     let seed = args.seed.unwrap_or_else(|| Mint.holder() % 1_000_000_000);
+    let mut parts = Vec::new();
+    if args.wants(Only::Models) {
+        parts.push(thought::models());
+    }
+    if args.wants(Only::Simulation) {
+        let first = args.seed.unwrap_or(0);
+        parts.push(thought::simulation(first..first.saturating_add(args.seeds)));
+    }
+    if args.wants(Only::Processes) {
+        parts.push(broken(args, seed)?);
+    }
+    Ok((seed, parts))
+}
+
+/// Real processes in trouble.
+fn broken(args: &Args, seed: u64) -> Result<Part> {
+    let minutes = args.minutes.unwrap_or(MINUTES_USUAL);
+    let time = args.kills.is_none().then(|| Duration::from_secs_f64(minutes * 60.0));
     let stop = Stop::listen()?;
     let order = chaos::Order {
         seed,
@@ -167,5 +209,5 @@ fn tried(args: &Args) -> Result<(u64, Part)> {
         let written = std::fs::write(path, serde_json::to_vec(&record)?);
         written.with_context(|| format!("cannot write {}", path.display()))?;
     }
-    Ok((seed, chaos::judged(&record)))
+    Ok(chaos::judged(&record))
 }

@@ -11,7 +11,7 @@ use crate::e2e::patience::{until, until_so};
 /// Begun in a folder for temporary things of its own, by which everything of it is found.
 fn begun(folder: &Path) -> Child {
     let child = Command::new(env!("CARGO_BIN_EXE_deltaci"))
-        .args(["verify", "--kills", "100000"])
+        .args(["verify", "--only", "processes", "--kills", "100000"])
         .env("TMPDIR", folder)
         .stdin(Stdio::null())
         .stdout(Stdio::null())

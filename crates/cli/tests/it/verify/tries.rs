@@ -16,7 +16,7 @@ pub fn count(part: &Value, what: &str) -> u64 {
 /// What a run came to, once nothing was found.
 #[track_caller]
 fn healthy(words: &[&str]) -> Value {
-    let output = deltaci(&[&["verify", "--json"], words].concat());
+    let output = deltaci(&[&["verify", "--json", "--only", "processes"], words].concat());
     assert_eq!(output.status.code(), Some(0), "{}\n{}", stdout(&output), stderr(&output));
     let report: Value = serde_json::from_str(stdout(&output)).expect("JSON");
     assert_eq!(report["healthy"], true);
@@ -64,6 +64,18 @@ fn two_servers_on_one_database_break_no_promise() {
 
     let again = deltaci(&["verify", "--kills", "1", "--database", &database]);
     assert_eq!(again.status.code(), Some(2), "records are not for this: {}", stderr(&again));
+}
+
+#[test]
+fn models_and_simulated_systems_are_tried_without_a_process() {
+    let words = ["verify", "--json", "--only", "models", "--only", "simulation", "--seeds", "10"];
+    let output = deltaci(&words);
+    assert_eq!(output.status.code(), Some(0), "{}\n{}", stdout(&output), stderr(&output));
+    let report: Value = serde_json::from_str(stdout(&output)).expect("JSON");
+    let (models, simulation) = (&report["parts"][0], &report["parts"][1]);
+    assert_eq!(count(models, "worlds of a message, two workers and two servers, each looked at"), 130_688);
+    assert_eq!(count(simulation, "systems played to their end"), 10);
+    assert_eq!(report["parts"].as_array().unwrap().len(), 2, "{report:#}");
 }
 
 #[test]
