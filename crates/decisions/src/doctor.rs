@@ -2,6 +2,7 @@
 //!
 //! Pure: a store hands over files, page by page; findings come back in words.
 
+mod logs;
 mod plans;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use machines::{Description, Machine, attempt, execution, job, lease, run};
 use crate::records::event::CREATE;
 use crate::records::job::derived_state;
 use crate::records::{Attempt, Blob, Delivery, EffectRow, Event, Execution, Group, Job, ReadyKey, Run};
+pub use logs::{LogFile, check_log_file};
 use plans::{check_group, check_plan, check_reuse};
 
 /// A job with everything filed under it.
@@ -47,7 +49,7 @@ pub struct RunFile {
 #[derive(Debug, Clone, PartialEq)]
 pub struct BlobFile {
     pub blob: Blob,
-    /// Entries of versions that are not purged, and artifacts of bundles that are not dropped.
+    /// Entries of versions that are not purged, and artifacts of bundles and caches that are not dropped, and logs.
     pub refs: u64,
     pub events: Vec<Event>,
 }

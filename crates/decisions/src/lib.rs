@@ -99,6 +99,8 @@ commands! {
     CancelAck(leases::CancelAck),
     /// More of what a job printed.
     AppendLog(logs::AppendLog),
+    /// A log that is whole goes where all bytes are.
+    ArchiveLog(logs::ArchiveLog),
     /// One of a lease's deadlines may have passed.
     ExecutionDue(leases::ExecutionDue),
     /// A lease's runner is known to be dead.

@@ -23,6 +23,8 @@ pub enum Refusal {
     TokenNotFound,
     #[error("the log goes on at offset {expected}: send what follows from there")]
     LogOffset { expected: u64 },
+    #[error("the log may still grow: wait until its lease has ended")]
+    LogGrows,
     #[error("no such run: check the id")]
     RunNotFound,
     #[error("no such job: check the id")]
@@ -108,6 +110,7 @@ impl Refusal {
             Refusal::TenantExists => "tenant_exists",
             Refusal::TokenNotFound => "token_not_found",
             Refusal::LogOffset { .. } => "log_offset",
+            Refusal::LogGrows => "log_grows",
             Refusal::RunNotFound => "run_not_found",
             Refusal::JobNotFound => "job_not_found",
             Refusal::DeliveryNotFound => "delivery_not_found",

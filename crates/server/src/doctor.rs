@@ -1,6 +1,6 @@
 //! The doctor: pages through a store, live or stopped, and checks every invariant that its records show.
 
-use decisions::doctor::{Finding, check_delivery, check_job, check_run};
+use decisions::doctor::{Finding, check_blob, check_delivery, check_job, check_log_file, check_run};
 use store::{Store, StoreError};
 
 /// What was looked at, and what does not hold.
@@ -9,6 +9,8 @@ pub struct Report {
     pub runs: u64,
     pub jobs: u64,
     pub deliveries: u64,
+    pub blobs: u64,
+    pub logs: u64,
     pub events: i64,
     pub findings: Vec<Finding>,
     /// More was found than is listed.
@@ -65,6 +67,22 @@ pub async fn examine<S: Store>(store: &S, mut progress: impl FnMut(u64)) -> Resu
         page.iter().for_each(|delivery| report.add(check_delivery(delivery)));
         let Some(last) = page.last() else { break };
         after = Some(last.id);
+    }
+    let mut after = None;
+    loop {
+        let page = store.blob_files_after(after, PAGE).await?;
+        report.blobs += page.len() as u64;
+        page.iter().for_each(|file| report.add(check_blob(file)));
+        let Some(last) = page.last() else { break };
+        after = Some(last.blob.id);
+    }
+    let mut after = None;
+    loop {
+        let page = store.log_files_after(after, PAGE).await?;
+        report.logs += page.len() as u64;
+        page.iter().for_each(|file| report.add(check_log_file(file)));
+        let Some(last) = page.last() else { break };
+        after = Some(last.log.execution);
     }
     Ok(report)
 }

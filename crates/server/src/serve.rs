@@ -22,6 +22,7 @@ use tokio::task::JoinHandle;
 use wire::{TenantId, TokenId, TokenSecret};
 
 use crate::api::{Api, router};
+use crate::artifacts::archive::Archive;
 use crate::artifacts::upkeep::Upkeep;
 use crate::artifacts::{Artifacts, Judge, parts};
 use crate::clock::Clock;
@@ -65,6 +66,8 @@ pub struct Settings {
     pub judge: Judge,
     /// How often bytes that nothing holds are collected without being asked for.
     pub collect_every: Duration,
+    /// How long a log stays in the database after its lease has ended; `None`: for good.
+    pub archive_logs_after: Option<Duration>,
     /// Where repositories are kept that runs are planned from. Without it, every run must bring its plan.
     pub mirrors: Option<Mirrors>,
 }
@@ -106,8 +109,7 @@ pub struct Server<S> {
 
 impl<S: Store> Server<S> {
     pub async fn start(store: Arc<S>, settings: Settings) -> Result<Server<S>, StartError> {
-        let Settings { listen, duty, policy, admin_token, outbox, blobs, judge, collect_every, mirrors } =
-            settings;
+        let Settings { listen, duty, policy, admin_token, outbox, blobs, judge, mirrors, .. } = settings;
         let listener = listen.map(|address| {
             let failed = |source| StartError::Listen { address, source };
             let listener = listening(address).map_err(failed)?;
@@ -133,16 +135,20 @@ impl<S: Store> Server<S> {
             let (interval, collector) = (tick_interval(&policy), api.collector.clone());
             let upkeep = Upkeep {
                 engine: engine.clone(),
-                blobs,
+                blobs: blobs.clone(),
                 collector,
                 interval,
-                collect_every,
+                collect_every: settings.collect_every,
                 cache_ttl: policy.cache_ttl,
                 cache_bytes_max: policy.cache_bytes_max,
             };
             background.push(tokio::spawn(ticks::run(engine.clone(), interval)));
             background.push(tokio::spawn(planning::run(engine.clone(), mirrors)));
             background.push(tokio::spawn(upkeep.run()));
+            if let Some(after) = settings.archive_logs_after {
+                let archive = Archive { engine: engine.clone(), blobs, interval, after };
+                background.push(tokio::spawn(archive.run()));
+            }
             deliveries = Some(Outbox::start(engine, rules));
         }
         Ok(Server { address, minted, tenant, api, stop, accepting, door, background, outbox: deliveries })

@@ -23,7 +23,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use decisions::doctor::{BlobFile, JobFile, RunFile};
+use decisions::doctor::{BlobFile, JobFile, LogFile, RunFile};
 use decisions::records::{
     Blob, Bundle, Cache, Collection, Collector, Delivery, Event, Execution, Job, LaneKey, Log, LogChunk,
     Queue, QueueId, Run, Runner, Tenant, Token, Trust, Upload, Usage, Version, VersionName, Webhook,
@@ -315,6 +315,23 @@ pub trait Store: Send + Sync + 'static {
         from: u64,
         bytes_max: usize,
     ) -> impl Future<Output = Result<Vec<LogChunk>, StoreError>> + Send;
+
+    /// Logs to which nothing can be added, whose lease ended `ago` or before and whose bytes are still chunks, each with the
+    /// tenant of its job; pages in the order of their ids. Costs a step per log in chunks, however many are archived.
+    fn logs_due(
+        &self,
+        now: Time,
+        ago: Duration,
+        after: Option<ExecId>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<(Log, TenantId)>, StoreError>> + Send;
+
+    /// Pages through all logs in the order of their ids, each with where its bytes are, for the doctor.
+    fn log_files_after(
+        &self,
+        after: Option<ExecId>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<LogFile>, StoreError>> + Send;
 
     fn log_bounds(&self) -> impl Future<Output = Result<LogBounds, StoreError>> + Send;
 

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use decisions::doctor::{BlobFile, JobFile, RunFile};
+use decisions::doctor::{BlobFile, JobFile, LogFile, RunFile};
 use decisions::records::{
     Blob, Bundle, Cache, Collection, Collector, Delivery, Event, Execution, Job, LaneKey, Log, LogChunk,
     Queue, QueueId, Run, Runner, Tenant, Token, Trust, Upload, Usage, Version, VersionName, Webhook,
@@ -325,6 +325,20 @@ impl Store for Memory {
 
     async fn log_chunks(&self, id: ExecId, from: u64, bytes_max: usize) -> Result<Vec<LogChunk>, StoreError> {
         Ok(self.tables().log_chunks(id, from, bytes_max))
+    }
+
+    async fn logs_due(
+        &self,
+        now: Time,
+        ago: Duration,
+        after: Option<ExecId>,
+        limit: usize,
+    ) -> Result<Vec<(Log, TenantId)>, StoreError> {
+        Ok(self.tables().logs_due(now.minus(ago), after, limit))
+    }
+
+    async fn log_files_after(&self, after: Option<ExecId>, limit: usize) -> Result<Vec<LogFile>, StoreError> {
+        Ok(self.tables().log_files_after(after, limit))
     }
 
     async fn log_bounds(&self) -> Result<LogBounds, StoreError> {

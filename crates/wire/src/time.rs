@@ -29,6 +29,10 @@ impl Time {
         Time(self.0.saturating_add(i64::try_from(by.as_micros()).unwrap_or(i64::MAX)))
     }
 
+    pub fn minus(self, by: Duration) -> Time {
+        Time(self.0.saturating_sub(i64::try_from(by.as_micros()).unwrap_or(i64::MAX)))
+    }
+
     /// How long from `earlier` until here; nothing if `earlier` is later.
     pub fn since(self, earlier: Time) -> Duration {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))

@@ -33,8 +33,8 @@ pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
 
 fn print_report(report: &Report) {
     println!(
-        "examined {} runs, {} jobs, {} deliveries, {} audit rows",
-        report.runs, report.jobs, report.deliveries, report.events
+        "examined {} runs, {} jobs, {} logs, {} blobs, {} deliveries, {} audit rows",
+        report.runs, report.jobs, report.logs, report.blobs, report.deliveries, report.events
     );
     for finding in &report.findings {
         println!(

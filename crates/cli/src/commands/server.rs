@@ -125,6 +125,9 @@ struct Timings {
     /// How long a cache is kept that no job asks for
     #[arg(long, env = "DELTACI_CACHE_TTL", default_value = "7d", value_parser = duration)]
     cache_ttl: Duration,
+    /// How long the log of a job stays in the database after its lease has ended; then it is kept with the artifacts
+    #[arg(long, env = "DELTACI_LOG_ARCHIVE_AFTER", default_value = "60s", value_parser = duration)]
+    log_archive_after: Duration,
     /// How long a collection may stand still before another server goes on with it
     #[arg(long, env = "DELTACI_GC_HOLD", default_value = "60s", value_parser = duration)]
     gc_hold: Duration,
@@ -206,6 +209,7 @@ async fn serve<S: Store>(store: Arc<S>, args: &Args, database: &str) -> Result<E
         blobs: blobs(args).await?,
         judge: args.publishing.judge()?,
         collect_every: args.timings.gc_interval,
+        archive_logs_after: Some(args.timings.log_archive_after),
         mirrors: Some(
             Mirrors::new(args.database.data.join(MIRRORS)).allow_local(args.allow_local_repositories),
         ),

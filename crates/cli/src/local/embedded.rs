@@ -51,6 +51,7 @@ impl Embedded {
             blobs: Blobs::open(blobs).await.with_context(|| format!("cannot keep artifacts in {blobs}"))?,
             judge: Judge::Absent,
             collect_every: COLLECT_EVERY,
+            archive_logs_after: None, // a folder has few of them, and nothing shall take time from its jobs
             mirrors: None,
         };
         Ok(Embedded { server: Server::start(Arc::new(store), settings).await?, token })

@@ -73,7 +73,7 @@ impl AppendLog {
 }
 
 fn empty(execution: ExecId) -> Log {
-    Log { execution, received: 0, head: 0, tail_from: 0 }
+    Log { execution, received: 0, head: 0, tail_from: 0, blob: None }
 }
 
 /// The head grows until it is full, or until a smaller bound has closed it, and never again; the tail slides.

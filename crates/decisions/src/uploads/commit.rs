@@ -2,7 +2,7 @@
 
 use machines::{blob, upload};
 use serde_json::json;
-use wire::{TenantId, UploadId};
+use wire::{TenantId, Time, UploadId};
 
 use crate::blobs::{asks_for, here, possess, promise, promise_until, revive};
 use crate::draft::{Hint, Stated};
@@ -30,13 +30,7 @@ impl Decide for CommitUpload {
 
     fn decide(&self, draft: &mut Draft<'_>) -> Result<Answer, Refusal> {
         let mut upload = known_upload(draft, self.tenant, self.upload)?;
-        match upload.state.get() {
-            upload::State::PendingCommit if upload.expires_at > draft.now => {}
-            upload::State::Initiated | upload::State::PartsUploading if upload.expires_at > draft.now => {
-                return Err(Refusal::UploadNotReady { state: upload.state.get().as_str() });
-            }
-            state => return Err(Refusal::UploadEnded { state: state.as_str() }),
-        }
+        require_ready_to_commit(&upload, draft.now)?;
         let Some(measured) = upload.measured.or(self.measured) else {
             return Err(Refusal::UploadNotReady { state: upload.state.get().as_str() });
         };
@@ -44,14 +38,7 @@ impl Decide for CommitUpload {
         if let Some(field) = mismatch(&upload, measured) {
             return Ok(refuse(draft, upload, field));
         }
-        let blob = self.adopt_or_make(draft, &upload);
-        draft.advance(&mut upload, upload::Event::CommitVerified, "digest and length are as announced");
-        upload.got = Some(blob.id);
-        // Parts leave their pieces; a session that lost the race leaves all of its bytes.
-        upload.litter = upload.blob != blob.id || !upload.parts.is_empty();
-        if upload.litter {
-            draft.hint(Hint::Reap);
-        }
+        let blob = verified(draft, &mut upload);
         possess(draft, self.tenant, &blob);
         draft.put(blob);
         tell_committed(draft, &upload);
@@ -60,25 +47,47 @@ impl Decide for CommitUpload {
     }
 }
 
-impl CommitUpload {
-    fn adopt_or_make(&self, draft: &mut Draft<'_>, upload: &Upload) -> Blob {
-        let mut blob = match here(draft, upload.digest) {
-            Some(mut blob) => {
-                revive(draft, &mut blob, "the same bytes came again");
-                blob
-            }
-            None => {
-                let blob = made(draft, upload);
-                draft.born::<blob::State>(&blob, format!("committed by {}", upload.id));
-                blob
-            }
-        };
-        match upload.execution {
-            Some(_) => promise_until(draft, &mut blob, upload.expires_at),
-            None => promise(draft, &mut blob),
+pub fn require_ready_to_commit(upload: &Upload, now: Time) -> Result<(), Refusal> {
+    match upload.state.get() {
+        upload::State::PendingCommit if upload.expires_at > now => Ok(()),
+        upload::State::Initiated | upload::State::PartsUploading if upload.expires_at > now => {
+            Err(Refusal::UploadNotReady { state: upload.state.get().as_str() })
         }
-        blob
+        state => Err(Refusal::UploadEnded { state: state.as_str() }),
     }
+}
+
+/// The bytes are what was announced: the blob that they are. It is the caller's to put, and so is the upload.
+pub fn verified(draft: &mut Draft<'_>, upload: &mut Upload) -> Blob {
+    let blob = adopt_or_make(draft, upload);
+    draft.advance(upload, upload::Event::CommitVerified, "digest and length are as announced");
+    upload.updated_at = draft.now;
+    upload.got = Some(blob.id);
+    // Parts leave their pieces; a session that lost the race leaves all of its bytes.
+    upload.litter = upload.blob != blob.id || !upload.parts.is_empty();
+    if upload.litter {
+        draft.hint(Hint::Reap);
+    }
+    blob
+}
+
+fn adopt_or_make(draft: &mut Draft<'_>, upload: &Upload) -> Blob {
+    let mut blob = match here(draft, upload.digest) {
+        Some(mut blob) => {
+            revive(draft, &mut blob, "the same bytes came again");
+            blob
+        }
+        None => {
+            let blob = made(draft, upload);
+            draft.born::<blob::State>(&blob, format!("committed by {}", upload.id));
+            blob
+        }
+    };
+    match upload.execution {
+        Some(_) => promise_until(draft, &mut blob, upload.expires_at),
+        None => promise(draft, &mut blob),
+    }
+    blob
 }
 
 fn made(draft: &Draft<'_>, upload: &Upload) -> Blob {

@@ -21,7 +21,7 @@ impl Decide for AbortUpload {
 
     fn decide(&self, draft: &mut Draft<'_>) -> Result<Answer, Refusal> {
         let upload = open_upload(draft, self.tenant, self.upload)?;
-        let upload = abort(draft, upload, "aborted by its owner");
+        let upload = abandon(draft, upload, "aborted by its owner");
         Ok(Answer::UploadIs(Box::new(upload)))
     }
 }
@@ -41,13 +41,14 @@ impl Decide for UploadDue {
         let upload: Upload = draft.get(&self.upload).cloned().ok_or(Refusal::UploadNotFound)?;
         let moved = upload.is_open() && upload.expires_at <= draft.now;
         if moved {
-            abort(draft, upload, "its time is over");
+            abandon(draft, upload, "its time is over");
         }
         Ok(Answer::Settled { moved })
     }
 }
 
-fn abort(draft: &mut Draft<'_>, mut upload: Upload, cause: &'static str) -> Upload {
+/// Ends it without a blob; whatever it brought is left to upkeep.
+pub fn abandon(draft: &mut Draft<'_>, mut upload: Upload, cause: &'static str) -> Upload {
     draft.advance(&mut upload, upload::Event::AbortUpload, cause);
     upload.litter = true;
     upload.updated_at = draft.now;

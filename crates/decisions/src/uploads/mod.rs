@@ -8,11 +8,11 @@ mod start;
 
 use wire::UploadId;
 
-pub use commit::CommitUpload;
+pub use commit::{CommitUpload, require_ready_to_commit, verified};
 pub use content::ContentReceived;
-pub use end::{AbortUpload, UploadDue, UploadReaped};
+pub use end::{AbortUpload, UploadDue, UploadReaped, abandon};
 pub use parts::{CompleteParts, StartParts};
-pub use start::StartUpload;
+pub use start::{StartUpload, brought_along};
 
 use crate::records::Upload;
 use crate::{Draft, Refusal};

@@ -1,5 +1,7 @@
 //! Start: open a session, or end it at once when the tenant has these bytes already.
 
+use std::borrow::Cow;
+
 use machines::upload;
 use wire::{BlobId, Digest, ExecId, TenantId, UploadId};
 
@@ -38,8 +40,7 @@ impl Decide for StartUpload {
             let problem = format!("at most {} bytes", draft.policy.upload_bytes_max);
             return Err(Refusal::InvalidInput { field: "length", problem });
         }
-        let mut upload = self.opened(draft);
-        draft.born::<upload::State>(&upload, "POST uploads");
+        let mut upload = self.begun(draft, "POST uploads");
         if let Some(mut blob) = possessed(draft, self.tenant, self.digest) {
             if blob.length != self.length {
                 let problem = format!("these bytes are {} long", blob.length);
@@ -57,8 +58,7 @@ impl Decide for StartUpload {
         } else {
             self.check_quota(draft)?;
             if self.measured.is_some() {
-                draft.advance(&mut upload, upload::Event::StartPartsUpload, "the bytes came with it");
-                draft.advance(&mut upload, upload::Event::CompleteParts, "the bytes came with it");
+                brought_along(draft, &mut upload);
             }
         }
         draft.put(upload.clone());
@@ -66,9 +66,15 @@ impl Decide for StartUpload {
     }
 }
 
+/// Nothing is left to wait for but the bytes' own place.
+pub fn brought_along(draft: &mut Draft<'_>, upload: &mut Upload) {
+    draft.advance(upload, upload::Event::StartPartsUpload, "the bytes came with it");
+    draft.advance(upload, upload::Event::CompleteParts, "the bytes came with it");
+}
+
 impl StartUpload {
-    fn opened(&self, draft: &Draft<'_>) -> Upload {
-        Upload {
+    pub fn begun(&self, draft: &mut Draft<'_>, cause: impl Into<Cow<'static, str>>) -> Upload {
+        let upload = Upload {
             id: self.id,
             tenant: self.tenant,
             digest: self.digest,
@@ -85,7 +91,9 @@ impl StartUpload {
             litter: false,
             created_at: draft.now,
             updated_at: draft.now,
-        }
+        };
+        draft.born::<upload::State>(&upload, cause);
+        upload
     }
 
     fn check_quota(&self, draft: &Draft<'_>) -> Result<(), Refusal> {

@@ -102,6 +102,7 @@ impl From<Refusal> for Problem {
             | Refusal::TenantNotReady { .. }
             | Refusal::TenantExists
             | Refusal::TokenNotFound
+            | Refusal::LogGrows
             | Refusal::RunNotFound
             | Refusal::JobNotFound
             | Refusal::DeliveryNotFound
@@ -158,6 +159,7 @@ fn status_of(refusal: &Refusal) -> StatusCode {
         | Refusal::CancelNotRequested
         | Refusal::TenantNotReady { .. }
         | Refusal::TenantExists
+        | Refusal::LogGrows
         | Refusal::RunNotPlanning { .. }
         | Refusal::RunOver { .. }
         | Refusal::RunNotOver { .. }

@@ -7,6 +7,7 @@
 //! Never: bytes that can be read before their commit; a publication that the policy has not allowed.
 //! Start at `uploads.rs`.
 
+pub mod archive;
 pub mod collector;
 pub mod judge;
 pub mod parts;

@@ -65,7 +65,7 @@ pub async fn put<S: Store>(
     }
 }
 
-async fn hash(bytes: Bytes) -> Result<Digest, Trouble> {
+pub async fn hash(bytes: Bytes) -> Result<Digest, Trouble> {
     let digest = |bytes: Bytes| Digest::from_bytes(Sha256::digest(&bytes).into());
     if bytes.len() <= HASHED_HERE_MAX {
         return Ok(digest(bytes));

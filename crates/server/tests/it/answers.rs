@@ -27,8 +27,8 @@ impl<S: Store> World<S> {
             Answer::TenantReady(_) => "ready".into(),
             Answer::TenantCreated { existing, .. } => if existing { "existing" } else { "created" }.into(),
             // Of artifacts the tests of the API tell.
-            Answer::UploadIs(_)
-            | Answer::UploadMismatched { .. }
+            Answer::UploadIs(upload) => format!("upload {}", upload.length),
+            Answer::UploadMismatched { .. }
             | Answer::VersionIs { .. }
             | Answer::Quarantined { .. }
             | Answer::CollectionIs { .. }
@@ -134,6 +134,7 @@ fn detail(refusal: &Refusal) -> String {
         | Refusal::TenantNotFound
         | Refusal::TenantExists
         | Refusal::TokenNotFound
+        | Refusal::LogGrows
         | Refusal::RunNotFound
         | Refusal::JobNotFound
         | Refusal::DeliveryNotFound

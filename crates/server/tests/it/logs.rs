@@ -179,6 +179,37 @@ fn a_log_that_does_not_end_keeps_its_head_and_its_tail() {
     );
 }
 
+/// The fence is the lease: whatever ended it, nothing more can come.
+#[test]
+fn a_log_is_archived_when_nothing_can_be_added() {
+    check(
+        "
+        0s    submit J
+        0s    grant L a
+        0s    ack L
+        0s    log L 0 hello           -> 5
+        0s    archive L               -> refused log_grows
+        120s  archive L               -> refused log_grows
+        120s  tick                    -> moved 1
+        120s  archive L               -> upload 5
+        120s  kept L                  -> 0..5
+        120s  log L 5 x               -> refused stale_lease LEASE_EXPIRED
+        120s  archive L placed        -> moved
+        120s  kept L                  ->
+        120s  log L 5 x               -> refused stale_lease LEASE_EXPIRED
+        120s  archive L placed        -> nothing
+        120s  archive L by=other      -> nothing
+        # The next lease has a log of its own.
+        120s  grant M a               -> GRANTED J 1
+        120s  ack M
+        120s  log M 0 hello           -> 5
+        120s  complete M ok
+        120s  restart
+        120s  archive M               -> moved
+    ",
+    );
+}
+
 #[test]
 fn the_bounds_are_four_mebibytes_each_and_a_quarter_for_one_part() {
     let policy = Policy::default();

@@ -71,6 +71,14 @@ cases! { Refusal:
         0s   ack L
         0s   log L 1 hello                -> refused log_offset 0
     ";
+    LogGrows, "log_grows", "
+        0s   submit J
+        0s   grant L a
+        0s   ack L
+        0s   log L 0 hello
+        0s   cancel J
+        0s   archive L placed             -> refused log_grows
+    ";
     TenantNotReady, "tenant_not_ready", "
         0s   run R
         0s   set-tenant deleting

@@ -6,7 +6,7 @@ use decisions::jobs::{CancelJob, ReleaseDependents, RetryJob, SubmitJob};
 use decisions::leases::{
     Ack, CancelAck, Commit, Complete, ExecutionDue, Heartbeat, Lease, RunnerGone, Wanted,
 };
-use decisions::logs::AppendLog;
+use decisions::logs::{AppendLog, ArchiveLog, Whole};
 use decisions::records::{Plan, TokenKind, Trust};
 use decisions::runs::{
     CancelRun, CreateRun, PlanAccepted, PlanFailed, RerunRun, RunDue, RunOrigin, SweepRun,
@@ -15,9 +15,13 @@ use decisions::tenants::{CreateTenant, EnsureTenant, PutWebhook, RemoveWebhook};
 use decisions::tokens::{CreateToken, RevokeToken, TokenScope};
 use serde_json::json;
 use serde_json::value::to_raw_value;
+use sha2::{Digest as _, Sha256};
 use store::Store;
 use wire::runner::{CompleteStatus, Effect, Phase};
-use wire::{ExecId, JobId, LeaseId, MessageId, RunId, RunnerId, TenantId, TokenId, TokenSecret};
+use wire::{
+    BlobId, Digest, ExecId, JobId, LeaseId, MessageId, RunId, RunnerId, TenantId, TokenId, TokenSecret,
+    UploadId,
+};
 
 use crate::plans::plan;
 use crate::words::Words;
@@ -55,6 +59,7 @@ impl<S: Store> World<S> {
             "ack" | "heartbeat" | "commit" | "complete" | "cancel-ack" | "log" => {
                 self.runner_says(verb, words)?
             }
+            "archive" => self.archive(words).await?.into(),
             "webhook" => PutWebhook {
                 tenant: self.tenant_of(words),
                 name: words.at(0)?.into(),
@@ -253,6 +258,26 @@ impl<S: Store> World<S> {
                 AppendLog { lease, offset, bytes: bytes.into() }.into()
             }
             other => return Err(format!("a runner does not say `{other}`")),
+        })
+    }
+
+    /// `archive LEASE [placed] [by=SERVER]`: the upload for what is there of a log, or what follows when its bytes are placed.
+    async fn archive(&mut self, words: &Words<'_>) -> Said<ArchiveLog> {
+        let execution = self.lease_named(words.at(0)?)?.execution;
+        let log = self.store.log(execution).await.expect("the store answers").ok_or("nothing was printed")?;
+        let chunks = self.store.log_chunks(execution, 0, usize::MAX).await.expect("the store answers");
+        let tail_from = chunks.iter().map(|chunk| chunk.offset).find(|offset| *offset >= log.head);
+        let bytes: Vec<u8> = chunks.iter().flat_map(|chunk| chunk.bytes.iter().copied()).collect();
+        let digest = Digest::from_bytes(Sha256::digest(&bytes).into());
+        let tail_from = tail_from.unwrap_or(log.head);
+        let (cause, server) = (execution.to_string(), words.option("by").unwrap_or("one"));
+        Ok(ArchiveLog {
+            execution,
+            tenant: self.tenant_of(words),
+            whole: Whole { digest, length: bytes.len() as u64, tail_from },
+            upload: UploadId::derived(BEGIN, &cause, server),
+            blob: BlobId::derived(BEGIN, &cause, server),
+            placed: words.has("placed"),
         })
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use decisions::doctor::{BlobFile, JobFile, RunFile};
+use decisions::doctor::{BlobFile, JobFile, LogFile, RunFile};
 use decisions::records::{
     Blob, Bundle, Cache, Collection, Collector, Delivery, Event, Execution, Job, LaneKey, Log, LogChunk,
     Queue, QueueId, Run, Runner, Tenant, Token, Trust, Upload, Usage, Version, VersionName, Webhook,
@@ -276,6 +276,20 @@ impl<S: Store> Store for Watched<S> {
 
     async fn log_chunks(&self, id: ExecId, from: u64, bytes_max: usize) -> Result<Vec<LogChunk>, StoreError> {
         self.inner.log_chunks(id, from, bytes_max).await
+    }
+
+    async fn logs_due(
+        &self,
+        now: Time,
+        ago: Duration,
+        after: Option<ExecId>,
+        limit: usize,
+    ) -> Result<Vec<(Log, TenantId)>, StoreError> {
+        self.inner.logs_due(now, ago, after, limit).await
+    }
+
+    async fn log_files_after(&self, after: Option<ExecId>, limit: usize) -> Result<Vec<LogFile>, StoreError> {
+        self.inner.log_files_after(after, limit).await
     }
 
     async fn log_bounds(&self) -> Result<LogBounds, StoreError> {

@@ -217,21 +217,6 @@ CREATE UNIQUE INDEX executions_committed ON executions (job_id) WHERE has_commit
 CREATE UNIQUE INDEX executions_token ON executions (job_id, token);
 CREATE INDEX executions_due ON executions (due_at) WHERE due_at IS NOT NULL;
 
--- What a job printed under one lease: its first bytes and its last ones. The row changes with every message.
-CREATE TABLE logs (
-    exec_id    text COLLATE "C" NOT NULL PRIMARY KEY REFERENCES executions (id),
-    received   bigint NOT NULL,
-    head       bigint NOT NULL CHECK (head >= 0),
-    tail_from  bigint NOT NULL CHECK (tail_from BETWEEN head AND received)
-) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
-
-CREATE TABLE log_chunks (
-    exec_id   text COLLATE "C" NOT NULL REFERENCES logs (exec_id),
-    "offset"  bigint NOT NULL CHECK ("offset" >= 0),
-    bytes     bytea  NOT NULL CHECK (octet_length(bytes) > 0),
-    PRIMARY KEY (exec_id, "offset")
-);
-
 CREATE TABLE effects (
     job_id    text COLLATE "C" NOT NULL REFERENCES jobs (id),
     position  integer NOT NULL,
@@ -487,6 +472,25 @@ CREATE UNIQUE INDEX caches_id ON caches (tenant_id, id) WHERE NOT dropped;
 CREATE INDEX caches_used ON caches (used_at) WHERE NOT dropped;
 CREATE INDEX caches_kept ON caches (tenant_id, used_at) INCLUDE (bytes) WHERE NOT dropped;
 CREATE INDEX caches_blob ON caches (blob_id);
+
+-- What a job printed under one lease: its first bytes and its last ones, as chunks until it is whole, then as a blob. The row changes with every message.
+CREATE TABLE logs (
+    exec_id    text COLLATE "C" NOT NULL PRIMARY KEY REFERENCES executions (id),
+    received   bigint NOT NULL,
+    head       bigint NOT NULL CHECK (head >= 0),
+    tail_from  bigint NOT NULL CHECK (tail_from BETWEEN head AND received),
+    blob_id    text COLLATE "C" REFERENCES blobs (id)
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
+-- Those whose bytes are chunks still: not more than what runs and what has just ended.
+CREATE INDEX logs_in_chunks ON logs (exec_id) WHERE blob_id IS NULL;
+CREATE INDEX logs_blob ON logs (blob_id) WHERE blob_id IS NOT NULL;
+
+CREATE TABLE log_chunks (
+    exec_id   text COLLATE "C" NOT NULL REFERENCES logs (exec_id),
+    "offset"  bigint NOT NULL CHECK ("offset" >= 0),
+    bytes     bytea  NOT NULL CHECK (octet_length(bytes) > 0),
+    PRIMARY KEY (exec_id, "offset")
+);
 
 -- Runs of the collector, one at a time.
 CREATE TABLE collections (

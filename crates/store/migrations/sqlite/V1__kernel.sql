@@ -229,22 +229,6 @@ CREATE UNIQUE INDEX executions_committed ON executions (job_id) WHERE status IN 
 CREATE UNIQUE INDEX executions_token ON executions (job_id, token);
 CREATE INDEX executions_due ON executions (due_at) WHERE due_at IS NOT NULL;
 
--- What a job printed under one lease: its first bytes and its last ones.
-CREATE TABLE logs (
-    exec_id    TEXT    NOT NULL PRIMARY KEY REFERENCES executions (id),
-    received   INTEGER NOT NULL,
-    head       INTEGER NOT NULL CHECK (head >= 0),
-    tail_from  INTEGER NOT NULL CHECK (tail_from BETWEEN head AND received)
-) STRICT, WITHOUT ROWID;
-
--- With a rowid: bytes would make the tree of a key too wide.
-CREATE TABLE log_chunks (
-    exec_id   TEXT    NOT NULL REFERENCES logs (exec_id),
-    "offset"  INTEGER NOT NULL CHECK ("offset" >= 0),
-    bytes     BLOB    NOT NULL CHECK (length(bytes) > 0),
-    PRIMARY KEY (exec_id, "offset")
-) STRICT;
-
 CREATE TABLE effects (
     job_id    TEXT    NOT NULL REFERENCES jobs (id),
     position  INTEGER NOT NULL,
@@ -493,6 +477,26 @@ CREATE UNIQUE INDEX caches_id ON caches (tenant_id, id) WHERE NOT dropped;
 CREATE INDEX caches_used ON caches (used_at) WHERE NOT dropped;
 CREATE INDEX caches_kept ON caches (tenant_id, used_at, bytes) WHERE NOT dropped;
 CREATE INDEX caches_blob ON caches (blob_id);
+
+-- What a job printed under one lease: its first bytes and its last ones, as chunks until it is whole, then as a blob.
+CREATE TABLE logs (
+    exec_id    TEXT    NOT NULL PRIMARY KEY REFERENCES executions (id),
+    received   INTEGER NOT NULL,
+    head       INTEGER NOT NULL CHECK (head >= 0),
+    tail_from  INTEGER NOT NULL CHECK (tail_from BETWEEN head AND received),
+    blob_id    TEXT    REFERENCES blobs (id)
+) STRICT, WITHOUT ROWID;
+-- Those whose bytes are chunks still: not more than what runs and what has just ended.
+CREATE INDEX logs_in_chunks ON logs (exec_id) WHERE blob_id IS NULL;
+CREATE INDEX logs_blob ON logs (blob_id) WHERE blob_id IS NOT NULL;
+
+-- With a rowid: bytes would make the tree of a key too wide.
+CREATE TABLE log_chunks (
+    exec_id   TEXT    NOT NULL REFERENCES logs (exec_id),
+    "offset"  INTEGER NOT NULL CHECK ("offset" >= 0),
+    bytes     BLOB    NOT NULL CHECK (length(bytes) > 0),
+    PRIMARY KEY (exec_id, "offset")
+) STRICT;
 
 -- Runs of the collector, one at a time.
 CREATE TABLE collections (

@@ -147,8 +147,9 @@ impl Tables {
         let bundles = self.bundles.all().filter(|bundle| !bundle.dropped);
         let artifacts = bundles.flat_map(|bundle| bundle.artifacts.iter()).filter(|it| it.blob == blob.id);
         let caches = self.caches.all().filter(|cache| !cache.dropped && cache.blob == blob.id);
+        let logs = self.logs.all().filter(|log| log.blob == Some(blob.id));
         BlobFile {
-            refs: (entries.count() + artifacts.count() + caches.count()) as u64,
+            refs: (entries.count() + artifacts.count() + caches.count() + logs.count()) as u64,
             events: self.events_of(&blob.id.to_string()),
             blob: blob.clone(),
         }

@@ -1,7 +1,7 @@
 //! Jobs and runs with everything filed under them.
 
-use decisions::doctor::{JobFile, RunFile};
-use decisions::records::{Attempt, AttemptKey, Event, Execution, Job, Run};
+use decisions::doctor::{JobFile, LogFile, RunFile};
+use decisions::records::{Attempt, AttemptKey, Event, Execution, Job, Log, Run};
 use machines::delivery;
 use wire::{ExecId, JobId};
 
@@ -37,6 +37,22 @@ impl Tables {
             group: run.group_id().and_then(|group| self.groups.get(&group)).cloned(),
             events: self.events_of(&run.id.to_string()),
             reports_open: open.count() as u32,
+        }
+    }
+
+    pub fn log_files_after(&self, after: Option<ExecId>, limit: usize) -> Vec<LogFile> {
+        let later = self.logs.all().filter(|log| after.is_none_or(|after| log.execution > after));
+        later.take(limit).map(|log| self.log_file(log)).collect()
+    }
+
+    fn log_file(&self, log: &Log) -> LogFile {
+        let chunks = self.log_chunks.range((log.execution, 0)..=(log.execution, u64::MAX));
+        let execution = self.executions.get(&log.execution);
+        LogFile {
+            log: *log,
+            chunked: chunks.map(|(_, bytes)| bytes.len() as u64).sum(),
+            live: execution.is_some_and(|execution| execution.finished_at.is_none()),
+            blob: log.blob.and_then(|id| self.blobs.get(&id)).cloned(),
         }
     }
 

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::ops::Bound;
 
 use decisions::records::{
-    Event, Execution, Job, LogChunk, LogTrim, QueueId, Run, Runner, RunnerKey, Tenant, Token,
+    Event, Execution, Job, Log, LogChunk, LogTrim, QueueId, Run, Runner, RunnerKey, Tenant, Token,
 };
-use wire::{Digest, ExecId, JobId, RunId, RunnerId, TenantId, TokenId};
+use wire::{Digest, ExecId, JobId, RunId, RunnerId, TenantId, Time, TokenId};
 
 use super::tables::Tables;
 use crate::LOG_CHUNKS_MAX;
@@ -108,6 +108,16 @@ impl Tables {
             })
             .take(LOG_CHUNKS_MAX)
             .collect()
+    }
+
+    pub fn logs_due(&self, ended_by: Time, after: Option<ExecId>, limit: usize) -> Vec<(Log, TenantId)> {
+        let later = self.logs.all().filter(|log| after.is_none_or(|after| log.execution > after));
+        let due = later.filter(|log| log.blob.is_none()).filter_map(|log| {
+            let execution = self.executions.get(&log.execution)?;
+            let over = execution.finished_at.is_some_and(|at| at <= ended_by);
+            Some((*log, self.jobs.get(&execution.job())?.tenant)).filter(|_| over)
+        });
+        due.take(limit).collect()
     }
 
     pub fn trim(&mut self, trim: &LogTrim) {

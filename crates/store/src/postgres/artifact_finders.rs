@@ -83,6 +83,9 @@ const ARTIFACTS_OF: &str = "
 const CACHES_OF_BLOBS: &str = "
     SELECT blob_id, count(*) FROM caches WHERE blob_id = ANY ($1::text[]) AND NOT dropped GROUP BY blob_id";
 
+const LOGS_OF_BLOBS: &str =
+    "SELECT blob_id, count(*) FROM logs WHERE blob_id = ANY ($1::text[]) GROUP BY blob_id";
+
 pub async fn upload(readers: &Pool, id: UploadId) -> Result<Option<Upload>, StoreError> {
     ask_one(readers, &UPLOAD, vec![Box::new(id.to_string())]).await?.first().map(record).transpose()
 }
@@ -183,13 +186,16 @@ pub async fn blob_files_after(
     let blobs = page(&reader, &BLOBS_AFTER, params).await?;
     let blobs: Vec<Blob> = blobs.iter().map(record).collect::<Result<_, _>>()?;
     let keys: Vec<String> = blobs.iter().map(|blob| blob.id.to_string()).collect();
-    let [entries, artifacts, caches, events] =
-        filed(reader, &keys, [ENTRIES_OF, ARTIFACTS_OF, CACHES_OF_BLOBS, &files::EVENTS]).await?;
+    let statements = [ENTRIES_OF, ARTIFACTS_OF, CACHES_OF_BLOBS, LOGS_OF_BLOBS, &files::EVENTS];
+    let [entries, artifacts, caches, logs, events] = filed(reader, &keys, statements).await?;
     let counted = |row: &Row| {
         let mut cells = Cells::of(row);
         Ok((cells.next::<BlobId>()?, cells.next::<u64>()?))
     };
-    let counts = [grouped(&entries, counted)?, grouped(&artifacts, counted)?, grouped(&caches, counted)?];
+    let mut counts = Vec::new();
+    for rows in [&entries, &artifacts, &caches, &logs] {
+        counts.push(grouped(rows, counted)?);
+    }
     let mut events = grouped(&events, root_and_events::<BlobId>)?;
     let file = |blob: Blob| BlobFile {
         refs: counts.iter().filter_map(|counts| counts.get(&blob.id)).flatten().sum(),

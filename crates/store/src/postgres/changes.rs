@@ -90,10 +90,10 @@ pub fn round<'a>(book: &'a Book, versions: &Versions, is_begun: bool) -> (Round<
     changes.table::<Delivery>(&book.deliveries, versions);
     changes.table::<Webhook>(&book.webhooks, versions);
     changes.table::<Token>(&book.tokens, versions);
-    changes.table::<Log>(&book.logs, versions);
     changes.table::<Upload>(&book.uploads, versions);
     changes.table::<Blob>(&book.blobs, versions);
     changes.insert_blobs(&book.blobs);
+    changes.table::<Log>(&book.logs, versions);
     changes.table::<Possession>(&book.possessions, versions);
     changes.table::<Usage>(&book.usages, versions);
     changes.listed::<records::Version>(&book.versions, versions);

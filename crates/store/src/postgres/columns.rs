@@ -59,11 +59,13 @@ table!(Log, "logs", |it| {
     Moving received: "bigint" = long(it.received);
     Moving head: "bigint" = long(it.head);
     Moving tail_from: "bigint" = long(it.tail_from);
+    Moving blob_id: "text" = it.blob.map(|id| id.to_string());
 } |cells| Ok(Log {
     execution: cells.next()?,
     received: cells.next()?,
     head: cells.next()?,
     tail_from: cells.next()?,
+    blob: cells.next()?,
 }));
 
 table!(Webhook, "webhooks", |it| {

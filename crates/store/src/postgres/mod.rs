@@ -47,7 +47,7 @@ mod wanted;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use decisions::doctor::{BlobFile, JobFile, RunFile};
+use decisions::doctor::{BlobFile, JobFile, LogFile, RunFile};
 use decisions::records::{
     self, Blob, Bundle, Collection, Collector, Delivery, Event, Execution, Job, LaneKey, Log, LogChunk,
     Queue, QueueId, Run, Runner, Tenant, Token, Trust, Upload, Usage, Version, VersionName, Webhook,
@@ -304,6 +304,20 @@ impl Store for Postgres {
 
     async fn log_chunks(&self, id: ExecId, from: u64, bytes_max: usize) -> Result<Vec<LogChunk>, StoreError> {
         logs::log_chunks(&self.readers, id, from, bytes_max).await
+    }
+
+    async fn logs_due(
+        &self,
+        _now: Time,
+        ago: Duration,
+        after: Option<ExecId>,
+        limit: usize,
+    ) -> Result<Vec<(Log, TenantId)>, StoreError> {
+        logs::due(&self.readers, ago, after, limit).await
+    }
+
+    async fn log_files_after(&self, after: Option<ExecId>, limit: usize) -> Result<Vec<LogFile>, StoreError> {
+        logs::files_after(&self.readers, after, limit).await
     }
 
     async fn log_bounds(&self) -> Result<LogBounds, StoreError> {

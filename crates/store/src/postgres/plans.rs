@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tokio_postgres::NoTls;
 
 use crate::postgres::address::Address;
-use crate::postgres::{artifact_finders, lists, open, questions};
+use crate::postgres::{artifact_finders, lists, logs, open, questions};
 
 /// So many that a planner who reads all of them is wrong.
 const FILL: &str = "
@@ -35,7 +35,15 @@ const FILL: &str = "
     SELECT 'job_' || i, 'ten_1', 'run_' || i, 'a', CASE WHEN i % 2 = 0 THEN 'SUCCEEDED' ELSE 'FAILED' END, true, false, 0,
         1, 1, 1, '', 1, 1, 0, false, false, false, '', sha256((i % 7)::text::bytea), i % 2 = 0, now(), now()
     FROM generate_series(1, 20000) i;
-    ANALYZE blobs, uploads, versions, runs, jobs";
+    INSERT INTO attempts (job_id, attempt, state, queue_id, priority, since, lost_leases, explanation, created_at, updated_at)
+    SELECT 'job_' || i, 1, 'SUCCEEDED', 1, 0, now(), 0, '', now(), now() FROM generate_series(1, 20000) i;
+    INSERT INTO executions (id, job_id, attempt, token, runner_id, runner_shared, lease_hash, lease_state, status,
+        granted_at, expires_at, finished_at, summary, artifacts)
+    SELECT 'exec_' || i, 'job_' || i, 1, 1, 'r1', true, '', 'COMPLETED', 'DONE', now(), now(), now(), '', ''
+    FROM generate_series(1, 20000) i;
+    INSERT INTO logs (exec_id, received, head, tail_from, blob_id)
+    SELECT 'exec_' || i, 1, 1, 1, CASE WHEN i % 1000 > 0 THEN 'blob_' || i END FROM generate_series(1, 20000) i;
+    ANALYZE blobs, uploads, versions, runs, jobs, attempts, executions, logs";
 
 #[test]
 fn what_is_due_is_found_by_its_index() {
@@ -54,7 +62,10 @@ fn what_is_due_is_found_by_its_index() {
         let of_groups = questions::RUNS_OF_GROUPS.replace("$1", "ARRAY[sha256('main')]");
         let successes = lists::SUCCESSES.replace("$1", "(SELECT 'ten_1')");
         let successes = successes.replace("$2", "ARRAY[sha256('1'), sha256('2')]");
+        let logs_due =
+            logs::DUE.replace("$1", "(SELECT 'exec_')").replace("$2", "(SELECT 1)").replace("$3", "100");
         let questions: BTreeMap<&str, &str> = BTreeMap::from([
+            ("logs_in_chunks", logs_due.as_str()),
             ("runs_group", of_groups.as_str()),
             ("jobs_reusable", successes.as_str()),
             ("blobs_unreferenced", artifact_finders::BLOBS_UNREFERENCED.as_str()),

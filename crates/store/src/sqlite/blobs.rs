@@ -84,7 +84,8 @@ fn file_of(connection: &Connection, blob: Blob) -> rusqlite::Result<BlobFile> {
     let refs = "SELECT \
         (SELECT count(*) FROM version_entries JOIN versions ON id = version_id WHERE blob_id = ?1 AND NOT purged) \
         + (SELECT count(*) FROM bundle_artifacts JOIN bundles USING (exec_id) WHERE blob_id = ?1 AND NOT dropped) \
-        + (SELECT count(*) FROM caches WHERE blob_id = ?1 AND NOT dropped)";
+        + (SELECT count(*) FROM caches WHERE blob_id = ?1 AND NOT dropped) \
+        + (SELECT count(*) FROM logs WHERE blob_id = ?1)";
     let id = blob.id.text();
     Ok(BlobFile {
         refs: rows::one(connection, refs, [id.as_str()], |row| rows::count(row, 0))?.unwrap_or(0),

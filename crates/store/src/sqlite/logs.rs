@@ -1,22 +1,70 @@
 //! What jobs printed, in its two tables: how far each log has come, and the bytes that are kept.
 
 use decisions::book::{Appended, Shelf};
+use decisions::doctor::LogFile;
 use decisions::records::{Log, LogChunk};
-use rusqlite::{Connection, params};
-use wire::ExecId;
+use rusqlite::{Connection, Row, params};
+use wire::{ExecId, TenantId, Time};
 
 use crate::LOG_CHUNKS_MAX;
+use crate::sqlite::blobs;
+use crate::sqlite::finders::snapshot;
+use crate::sqlite::lists::after_text;
 use crate::sqlite::rows::{self, count, stored};
 
+const LOG: &str = "SELECT exec_id, received, head, tail_from, blob_id FROM logs";
+
 pub fn log(connection: &Connection, id: ExecId) -> rusqlite::Result<Option<Log>> {
-    let sql = "SELECT exec_id, received, head, tail_from FROM logs WHERE exec_id = ?1";
-    rows::one(connection, sql, [id.text().as_str()], |row| {
-        Ok(Log {
-            execution: rows::id(row, 0)?,
-            received: count(row, 1)?,
-            head: count(row, 2)?,
-            tail_from: count(row, 3)?,
-        })
+    let sql = [LOG, " WHERE exec_id = ?1"].concat();
+    rows::one(connection, &sql, [id.text().as_str()], read)
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Log> {
+    Ok(Log {
+        execution: rows::id(row, 0)?,
+        received: count(row, 1)?,
+        head: count(row, 2)?,
+        tail_from: count(row, 3)?,
+        blob: rows::maybe_id(row, 4)?,
+    })
+}
+
+/// Whatever is archived is not walked over.
+pub const DUE: &str = "SELECT l.exec_id, received, head, tail_from, blob_id, tenant_id FROM logs l \
+     CROSS JOIN executions e ON e.id = l.exec_id CROSS JOIN jobs j ON j.id = e.job_id \
+     WHERE blob_id IS NULL AND l.exec_id > ?1 AND e.finished_at <= ?2 ORDER BY l.exec_id LIMIT ?3";
+
+pub fn due(
+    connection: &Connection,
+    ended_by: Time,
+    after: Option<ExecId>,
+    limit: usize,
+) -> rusqlite::Result<Vec<(Log, TenantId)>> {
+    let params = params![after_text(after), ended_by.as_micros(), stored(limit as u64)];
+    rows::all(connection, DUE, params, |row| Ok((read(row)?, rows::id(row, 5)?)))
+}
+
+pub fn files_after(
+    connection: &Connection,
+    after: Option<ExecId>,
+    limit: usize,
+) -> rusqlite::Result<Vec<LogFile>> {
+    snapshot(connection, || {
+        let sql = [LOG, " WHERE exec_id > ?1 ORDER BY exec_id LIMIT ?2"].concat();
+        let logs = rows::all(connection, &sql, params![after_text(after), stored(limit as u64)], read)?;
+        logs.into_iter().map(|log| file_of(connection, log)).collect()
+    })
+}
+
+fn file_of(connection: &Connection, log: Log) -> rusqlite::Result<LogFile> {
+    let kept = "SELECT coalesce(sum(length(bytes)), 0) FROM log_chunks WHERE exec_id = ?1";
+    let live = "SELECT finished_at IS NULL FROM executions WHERE id = ?1";
+    let id = log.execution.text();
+    Ok(LogFile {
+        chunked: rows::one(connection, kept, [id.as_str()], |row| count(row, 0))?.unwrap_or(0),
+        live: rows::one(connection, live, [id.as_str()], |row| row.get(0))?.unwrap_or(false),
+        blob: log.blob.map_or(Ok(None), |blob| blobs::blob(connection, blob))?,
+        log,
     })
 }
 
@@ -61,6 +109,11 @@ pub fn write(connection: &Connection, logs: &Shelf<Log>, rows: &Appended) -> rus
         let execution = it.execution.text();
         let params = params![execution.as_str(), stored(it.received), stored(it.head), stored(it.tail_from)];
         connection.prepare_cached(sql)?.execute(params)?;
+        // Apart from the above: a statement that can set it would touch its indexes with every message.
+        if let Some(blob) = it.blob {
+            let sql = "UPDATE logs SET blob_id = ?2 WHERE exec_id = ?1";
+            connection.prepare_cached(sql)?.execute([execution.as_str(), blob.text().as_str()])?;
+        }
     }
     for chunk in &rows.log_chunks {
         let sql = "INSERT INTO log_chunks (exec_id, \"offset\", bytes) VALUES (?1, ?2, ?3)";

@@ -33,7 +33,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use decisions::doctor::{BlobFile, JobFile, RunFile};
+use decisions::doctor::{BlobFile, JobFile, LogFile, RunFile};
 use decisions::records::{
     Blob, Bundle, Cache, Collection, Collector, Delivery, Event, Execution, Job, LaneKey, Log, LogChunk,
     Queue, QueueId, Run, Runner, Tenant, Token, Trust, Upload, Usage, Version, VersionName, Webhook,
@@ -297,6 +297,21 @@ impl Store for Sqlite {
 
     async fn log_chunks(&self, id: ExecId, from: u64, bytes_max: usize) -> Result<Vec<LogChunk>, StoreError> {
         self.readers.read(move |connection| logs::log_chunks(connection, id, from, bytes_max)).await
+    }
+
+    async fn logs_due(
+        &self,
+        now: Time,
+        ago: Duration,
+        after: Option<ExecId>,
+        limit: usize,
+    ) -> Result<Vec<(Log, TenantId)>, StoreError> {
+        let ended_by = now.minus(ago);
+        self.readers.read(move |connection| logs::due(connection, ended_by, after, limit)).await
+    }
+
+    async fn log_files_after(&self, after: Option<ExecId>, limit: usize) -> Result<Vec<LogFile>, StoreError> {
+        self.readers.read(move |connection| logs::files_after(connection, after, limit)).await
     }
 
     async fn log_bounds(&self) -> Result<LogBounds, StoreError> {

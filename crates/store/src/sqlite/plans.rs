@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use crate::sqlite::{artifacts, blobs, caches, open, uploads};
+use crate::sqlite::{artifacts, blobs, caches, logs, open, uploads};
 
 fn plan(connection: &Connection, sql: &str) -> String {
     let mut statement = connection.prepare(&["EXPLAIN QUERY PLAN ", sql].concat()).unwrap();
@@ -25,6 +25,7 @@ fn what_is_due_is_found_by_its_index() {
         (artifacts::VERSIONS_DUE.into(), "versions_retained"),
         (artifacts::BUNDLES_DUE.into(), "bundles_kept"),
         (caches::UNUSED.into(), "caches_used"),
+        (logs::DUE.into(), "logs_in_chunks"),
         (blobs::HERE.into(), "blobs_digest"),
     ] {
         let plan = plan(&connection, &sql);

@@ -25,8 +25,8 @@ pub fn save(connection: &Connection, book: &Book, events: &[Group]) -> rusqlite:
         .writes()
         .try_for_each(|(before, delivery)| write_delivery(connection, before, delivery))?;
     tokens::write(connection, &book.tokens)?;
-    logs::write(connection, &book.logs, &book.appended)?;
     blobs::write(connection, &book.blobs)?;
+    logs::write(connection, &book.logs, &book.appended)?;
     blobs::write_possessions(connection, &book.possessions)?;
     blobs::write_usages(connection, &book.usages)?;
     uploads::write(connection, &book.uploads)?;

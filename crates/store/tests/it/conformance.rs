@@ -2,6 +2,7 @@
 //!
 //! Where time matters, a test gives commands no time (`Duration::ZERO`) or plenty: PostgreSQL reads its own clock.
 
+mod archived;
 mod artifact_asks;
 mod artifact_finders;
 mod artifact_guards;

@@ -6,7 +6,10 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use decisions::ask::merged;
-use decisions::doctor::{BlobFile, JobFile, RunFile, check_delivery, check_job, check_run, replay};
+use decisions::doctor::{
+    BlobFile, JobFile, LogFile, RunFile, check_blob, check_delivery, check_job, check_log_file, check_run,
+    replay,
+};
 use decisions::records::{
     Collector, Delivery, Event, Execution, Log, LogChunk, QueueId, Runner, Token, Upload, Usage, Version,
 };
@@ -197,6 +200,7 @@ pub struct Contents {
     pub queues_ready: Vec<QueueId>,
     pub live: Vec<(Execution, TenantId)>,
     pub logs: Vec<(Log, Vec<LogChunk>)>,
+    pub log_files: Vec<LogFile>,
     pub blobs: Vec<BlobFile>,
     pub usages: Vec<Usage>,
     pub versions: Vec<Version>,
@@ -243,6 +247,7 @@ pub async fn contents<S: Store>(store: &S) -> Contents {
         tokens,
         runners,
         logs,
+        log_files: store.log_files_after(None, ALL).await.unwrap(),
         blobs: store.blob_files_after(None, ALL).await.unwrap(),
         usages,
         versions,
@@ -265,6 +270,8 @@ impl Contents {
         let jobs = self.jobs.iter().flat_map(check_job);
         let runs = self.runs.iter().flat_map(check_run);
         let findings = jobs.chain(runs).chain(self.deliveries.iter().flat_map(check_delivery));
+        let bytes = self.log_files.iter().flat_map(check_log_file);
+        let findings = findings.chain(bytes).chain(self.blobs.iter().flat_map(check_blob));
         let mut problems: Vec<String> = findings.map(|finding| format!("{finding:?}")).collect();
         let numbers: Vec<i64> = self.events.iter().map(|event| event.seq).collect();
         if numbers != (1..=numbers.len() as i64).collect::<Vec<_>>() {
@@ -316,6 +323,9 @@ impl Contents {
 
 /// The head and the tail are there without a gap, and no chunk lies in both.
 fn log_problem(log: &Log, chunks: &[LogChunk]) -> Option<String> {
+    if log.blob.is_some() {
+        return None; // the doctor has looked
+    }
     let (head, tail): (Vec<&LogChunk>, Vec<&LogChunk>) = chunks.iter().partition(|it| it.offset < log.head);
     let joined = |chunks: &[&LogChunk]| chunks.windows(2).all(|pair| pair[0].end() == pair[1].offset);
     let ends = |chunks: &[&LogChunk], end: u64| chunks.last().map_or(0, |it| it.end()) == end;

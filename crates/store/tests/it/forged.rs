@@ -325,7 +325,7 @@ pub fn full_token(number: u128, tenant: TenantId) -> Token {
 
 pub fn full_log(number: u128) -> Log {
     let most = i64::MAX as u64;
-    Log { execution: exec_id(number), received: most, head: most - 2, tail_from: most - 1 }
+    Log { execution: exec_id(number), received: most, head: most - 2, tail_from: most - 1, blob: None }
 }
 
 /// The parents that a job needs, the job, its one attempt and one execution of it.

@@ -20,12 +20,13 @@ use crate::e2e::proxy::{Proxy, Upstream};
 /// The administrator's token on every site.
 pub const ADMIN: &str = "e2e-administrator-0123456789abcdef";
 
-/// Where flags say nothing else. A lost lease costs three seconds, a lost grant two.
-const TIMINGS: [(&str, &str); 4] = [
+/// Where flags say nothing else. A lost lease costs three seconds, a lost grant two; a log moves while it is still read.
+const TIMINGS: [(&str, &str); 5] = [
     ("DELTACI_LEASE_TTL", "3s"),
     ("DELTACI_HEARTBEAT_INTERVAL", "300ms"),
     ("DELTACI_ACK_TIMEOUT", "2s"),
     ("DELTACI_CANCEL_DEADLINE", "4s"),
+    ("DELTACI_LOG_ARCHIVE_AFTER", "1ms"),
 ];
 
 /// For what must survive: no pause of this machine is as long as this lease.

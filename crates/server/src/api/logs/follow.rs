@@ -19,8 +19,9 @@ use wire::JobId;
 use wire::api::{LogEnd, LogExecution, LogGap, LogText};
 
 use crate::api::logs::is_lost;
-use crate::api::logs::pieces::{Piece, pieces};
+use crate::api::logs::pieces::{Piece, Source};
 use crate::api::state::Api;
+use crate::artifacts::Trouble;
 
 /// How long a lost hint can delay what has come.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -53,8 +54,8 @@ pub fn response<S: Store>(
     hints: broadcast::Receiver<Hint>,
 ) -> Response {
     let begun = cursor.offset > 0;
-    let follower =
-        Follower { api, file, fresh: true, cursor, hints, begun, done: false, ready: VecDeque::new() };
+    let (source, ready) = (None, VecDeque::new());
+    let follower = Follower { api, file, fresh: true, cursor, source, hints, begun, done: false, ready };
     let stream = unfold(follower, async |mut follower| {
         let event = follower.next().await?;
         Some((Ok::<_, Infallible>(event), follower))
@@ -69,6 +70,8 @@ struct Follower<S> {
     /// read after that is all of it.
     fresh: bool,
     cursor: Cursor,
+    /// Of the execution that the cursor is in.
+    source: Option<Source>,
     hints: broadcast::Receiver<Hint>,
     /// The execution was announced.
     begun: bool,
@@ -93,7 +96,7 @@ impl<S: Store> Follower<S> {
     }
 
     /// Makes the next events ready, or waits for something to happen.
-    async fn advance(&mut self) -> Result<(), StoreError> {
+    async fn advance(&mut self) -> Result<(), Trouble> {
         let execution = self.file.executions.get(self.cursor.index).cloned();
         if let Some(execution) = &execution
             && self.read_on(execution).await?
@@ -101,7 +104,7 @@ impl<S: Store> Follower<S> {
             return Ok(());
         }
         if !self.fresh {
-            return self.reload().await; // mostly a wake-up brings bytes, and the file need not be read
+            return Ok(self.reload().await?); // mostly a wake-up brings bytes, and the file need not be read
         }
         match execution {
             Some(execution) if execution.lease.get().is_live() => self.wait().await,
@@ -116,12 +119,13 @@ impl<S: Store> Follower<S> {
     }
 
     /// Sends what has come since; false when nothing has.
-    async fn read_on(&mut self, execution: &Execution) -> Result<bool, StoreError> {
+    async fn read_on(&mut self, execution: &Execution) -> Result<bool, Trouble> {
         if !self.begun {
             self.say("execution", &described(execution));
             self.begun = true;
         }
-        let found = pieces(self.api.engine.store(), execution.id, self.cursor.offset).await?;
+        let source = self.source.get_or_insert_with(|| Source::of(execution.id));
+        let found = source.pieces(&self.api, self.cursor.offset).await?;
         let before = self.cursor;
         let ended = self.fresh && !execution.lease.get().is_live();
         self.tell(execution, found, ended);
@@ -134,6 +138,7 @@ impl<S: Store> Follower<S> {
             self.say("lost", &described(execution));
         }
         self.cursor = Cursor { index: self.cursor.index + 1, offset: 0 };
+        self.source = None;
         self.begun = false;
     }
 

@@ -2,11 +2,20 @@
 
 use std::sync::Arc;
 
-use store::{Store, StoreError};
+use bytes::Bytes;
+use decisions::records::{Log, LogChunk};
+use futures_util::TryStreamExt;
+use store::Store;
+use store::blobs::{BlobKey, Blobs};
 use wire::ExecId;
 
-/// About how many bytes one page has.
+use crate::api::state::Api;
+use crate::artifacts::Trouble;
+
+/// About how many bytes one page has. A chunk has four times as many at most, and so has a page of a blob: to ask for one
+/// costs more.
 const PAGE_BYTES: usize = 64 * 1024;
+const BLOB_PAGE_BYTES: u64 = 256 * 1024;
 
 /// What comes next in a log.
 pub enum Piece {
@@ -36,11 +45,63 @@ impl Slice {
     }
 }
 
-/// The next page from `from` on; nothing when no more has come.
-pub async fn pieces<S: Store>(store: &S, execution: ExecId, from: u64) -> Result<Vec<Piece>, StoreError> {
+/// An execution's log, wherever its bytes are. They move once, from chunks to a blob, and a reader may come at any moment.
+pub struct Source {
+    execution: ExecId,
+    /// Where it lies once it is archived: for good.
+    archived: Option<(Log, BlobKey)>,
+}
+
+impl Source {
+    pub fn of(execution: ExecId) -> Source {
+        Source { execution, archived: None }
+    }
+
+    /// The next page from `from` on; nothing when no more has come.
+    pub async fn pieces<S: Store>(&mut self, api: &Api<S>, from: u64) -> Result<Vec<Piece>, Trouble> {
+        let store = api.engine.store();
+        if self.archived.is_none() {
+            // Chunks go in the commit that names the blob: whoever finds none looks for it afterwards.
+            let chunks = store.log_chunks(self.execution, from, PAGE_BYTES).await?;
+            if !chunks.is_empty() {
+                return Ok(joined(chunks, from));
+            }
+            self.archived = archived(store, self.execution).await?;
+        }
+        match &self.archived {
+            Some((log, key)) => read(&api.artifacts.blobs, key, log, from).await,
+            None => Ok(Vec::new()),
+        }
+    }
+}
+
+async fn archived<S: Store>(store: &S, execution: ExecId) -> Result<Option<(Log, BlobKey)>, Trouble> {
+    let Some(log) = store.log(execution).await? else { return Ok(None) };
+    let Some(id) = log.blob else { return Ok(None) };
+    let blob = store.blob(id).await?.ok_or(Trouble::Mistake)?;
+    Ok(Some((log, BlobKey::new(&blob.digest, id))))
+}
+
+async fn read(blobs: &Blobs, key: &BlobKey, log: &Log, from: u64) -> Result<Vec<Piece>, Trouble> {
+    let (mut at, mut pieces) = (from, Vec::new());
+    if at >= log.head && at < log.tail_from && log.tail_from < log.received {
+        pieces.push(Piece::Gap { offset: at, bytes: log.tail_from - at });
+        at = log.tail_from;
+    }
+    let end = if at < log.head { log.head } else { log.received }.min(at.saturating_add(BLOB_PAGE_BYTES));
+    let range = log.place(at)..log.place(end);
+    if range.is_empty() {
+        return Ok(pieces);
+    }
+    let parts: Vec<Bytes> = blobs.read(key, range).await?.try_collect().await?;
+    pieces.push(Piece::Bytes(Slice { offset: at, chunk: parts.concat().into(), skipped: 0 }));
+    Ok(pieces)
+}
+
+fn joined(chunks: Vec<LogChunk>, from: u64) -> Vec<Piece> {
     let mut at = from;
     let mut pieces = Vec::new();
-    for chunk in store.log_chunks(execution, from, PAGE_BYTES).await? {
+    for chunk in chunks {
         if chunk.end() <= at {
             continue;
         }
@@ -53,7 +114,7 @@ pub async fn pieces<S: Store>(store: &S, execution: ExecId, from: u64) -> Result
         pieces.push(Piece::Bytes(Slice { offset: at, chunk: chunk.bytes, skipped }));
         at = end;
     }
-    Ok(pieces)
+    pieces
 }
 
 /// `1234567` as `1,234,567`.

@@ -7,19 +7,27 @@ use decisions::doctor::JobFile;
 use decisions::records::Execution;
 use futures_util::stream::try_unfold;
 use machines::Machine;
-use store::{Store, StoreError};
+use store::Store;
 
 use crate::api::logs::is_lost;
-use crate::api::logs::pieces::{Piece, grouped, pieces};
+use crate::api::logs::pieces::{Piece, Source, grouped};
 use crate::api::state::Api;
+use crate::artifacts::Trouble;
 
 /// A log is anybody's text: no browser shall take it for anything else.
 pub fn response<S: Store>(api: Api<S>, file: JobFile) -> Response {
-    let reader =
-        Reader { api, executions: file.executions, index: 0, offset: 0, begun: false, at_line_start: true };
+    let reader = Reader {
+        api,
+        executions: file.executions,
+        index: 0,
+        offset: 0,
+        source: None,
+        begun: false,
+        at_line_start: true,
+    };
     let stream = try_unfold(reader, async |mut reader| {
         let page = reader.next().await?;
-        Ok::<_, StoreError>(page.map(|page| (page, reader)))
+        Ok::<_, Trouble>(page.map(|page| (page, reader)))
     });
     let headers = [
         (CONTENT_TYPE, "text/plain; charset=utf-8"),
@@ -35,12 +43,13 @@ struct Reader<S> {
     /// The execution that is being read, and how far.
     index: usize,
     offset: u64,
+    source: Option<Source>,
     begun: bool,
     at_line_start: bool,
 }
 
 impl<S: Store> Reader<S> {
-    async fn next(&mut self) -> Result<Option<Bytes>, StoreError> {
+    async fn next(&mut self) -> Result<Option<Bytes>, Trouble> {
         while let Some(execution) = self.executions.get(self.index) {
             let mut page = Vec::new();
             if !self.begun && self.index > 0 {
@@ -50,7 +59,8 @@ impl<S: Store> Reader<S> {
                 self.at_line_start = true;
             }
             self.begun = true;
-            let found = pieces(self.api.engine.store(), execution.id, self.offset).await?;
+            let source = self.source.get_or_insert_with(|| Source::of(execution.id));
+            let found = source.pieces(&self.api, self.offset).await?;
             if found.is_empty() {
                 if is_lost(execution.lease.get()) {
                     let state = execution.lease.get().as_str();
@@ -62,6 +72,7 @@ impl<S: Store> Reader<S> {
                     self.at_line_start = true;
                 }
                 (self.index, self.offset, self.begun) = (self.index + 1, 0, false);
+                self.source = None;
             } else {
                 self.append(&mut page, found);
             }

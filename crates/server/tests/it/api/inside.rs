@@ -28,6 +28,7 @@ async fn start(duty: Duty, folder: &std::path::Path) -> Server<Memory> {
         judge: Judge::Absent,
         outbox: Rules::default(),
         collect_every: Duration::from_secs(3600),
+        archive_logs_after: None,
         mirrors: None,
     };
     Server::start(Arc::new(Memory::default()), settings).await.expect("it starts")

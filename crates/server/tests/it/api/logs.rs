@@ -175,19 +175,19 @@ async fn a_lost_lease_and_the_next_execution_are_marked() {
 }
 
 /// A server-sent event.
-#[derive(Debug)]
-struct Event {
-    name: String,
+#[derive(Debug, PartialEq)]
+pub struct Event {
+    pub name: String,
     id: String,
     data: Value,
 }
 
-struct Events {
+pub struct Events {
     body: Incoming,
     text: String,
 }
 
-async fn follow<S: Store>(site: &Site<S>, tenant: &Tenant, job: &str, after: Option<&str>) -> Events {
+pub async fn follow<S: Store>(site: &Site<S>, tenant: &Tenant, job: &str, after: Option<&str>) -> Events {
     let path = format!("{}/jobs/{job}/log?follow=1", tenant.path);
     let auth = bearer(&tenant.tenant);
     let mut headers = vec![("authorization", auth.as_str())];
@@ -200,7 +200,7 @@ async fn follow<S: Store>(site: &Site<S>, tenant: &Tenant, job: &str, after: Opt
 
 impl Events {
     /// The next event; comments are passed over.
-    async fn next(&mut self) -> Event {
+    pub async fn next(&mut self) -> Event {
         loop {
             if let Some((event, rest)) = self.text.split_once("\n\n") {
                 let (event, rest) = (event.to_string(), rest.to_string());

@@ -4,6 +4,7 @@
 
 mod site;
 
+mod archived;
 mod artifacts;
 mod caches;
 mod events;

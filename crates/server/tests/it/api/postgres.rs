@@ -28,6 +28,9 @@ async fn a_story_through_most_routes_reads_the_same_on_postgresql() {
     site.complete(&acme, lease, "SUCCEEDED", 0).await.expect(200);
     let log = site.get(&acme.tenant, &format!("{}/jobs/{job}/log", acme.path)).await;
     assert_eq!(log.text(), "zwölf\n");
+    crate::api::archived::archive(&site).await;
+    let log = site.get(&acme.tenant, &format!("{}/jobs/{job}/log", acme.path)).await;
+    assert_eq!(log.text(), "zwölf\n", "wherever it lies");
     let shown = site.get(&acme.tenant, &format!("{}/jobs/{job}", acme.path)).await.expect(200);
     assert_eq!(
         (&shown["state"], &shown["attempts"][0]["executions"][0]["log"]["bytes"]),

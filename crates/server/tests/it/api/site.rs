@@ -83,11 +83,20 @@ impl<S: Store> Site<S> {
         };
         let listen = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
         let admin_token = Some(TokenSecret::from(ADMIN.to_string()));
-        let (outbox, collect_every) = (Rules::default(), Duration::from_secs(3600));
         let mirrors = Some(Mirrors::new(bytes.path().join("mirrors")).allow_local(true));
         let duty = Duty::All;
-        let settings =
-            Settings { listen, duty, policy, admin_token, outbox, blobs, judge, collect_every, mirrors };
+        let settings = Settings {
+            listen,
+            duty,
+            policy,
+            admin_token,
+            outbox: Rules::default(),
+            blobs,
+            judge,
+            collect_every: Duration::from_secs(3600),
+            archive_logs_after: None, // whoever wants it does it by hand
+            mirrors,
+        };
         let server = Server::start(store.clone(), settings).await.expect("the server starts");
         let mut site = Site { server, store, document: Value::Null, folder, bytes };
         let document = site.send("GET", "/openapi.json", &[], Bytes::new()).await;

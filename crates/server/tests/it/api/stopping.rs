@@ -62,6 +62,7 @@ async fn an_admin_token_is_minted_at_the_first_start_only() {
         judge: Judge::Absent,
         outbox: Rules::default(),
         collect_every: Duration::from_secs(3600),
+        archive_logs_after: None,
         mirrors: None,
     };
     let server = Server::start(store.clone(), settings()).await.expect("it starts");

@@ -1,6 +1,6 @@
 //! An engine on a store, a folder of bytes, a collector and upkeep: a server's artifacts without its socket.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -98,6 +98,10 @@ impl<S: Store> Yard<S> {
     pub async fn read(&self, key: &BlobKey, length: u64) -> Result<Vec<u8>, BlobError> {
         let pieces: Vec<_> = self.artifacts.blobs.read(key, 0..length).await?.try_collect().await?;
         Ok(pieces.concat())
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     /// Where an upload's bytes lie.

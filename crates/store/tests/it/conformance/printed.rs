@@ -62,7 +62,7 @@ async fn chunks_are_kept_as_they_came<S: Store>(desk: Desk<S>) {
         let answer = desk.must(append(&leases[0], offset, &text(offset, length))).await;
         assert_eq!(answer, appended(offset + length, false));
     }
-    let log = Log { execution: exec_id(1), received: 26, head: 26, tail_from: 26 };
+    let log = Log { execution: exec_id(1), received: 26, head: 26, tail_from: 26, blob: None };
     assert_eq!(desk.store.log(exec_id(1)).await, Ok(Some(log)));
     assert_eq!(read(&desk, 0, ALL).await, [(0, 5), (5, 6), (6, 26)]);
     desk.must(complete(&leases[0])).await;
@@ -113,7 +113,7 @@ async fn the_middle_is_cut_out_and_the_rest_can_be_read<S: Store>(desk: Desk<S>)
         assert_eq!(answer, appended(offset + 10, offset + 10 > 35));
         assert_eq!(desk.contents().await.problems(), [] as [&str; 0]);
     }
-    let log = Log { execution: exec_id(1), received: 100, head: 15, tail_from: 80 };
+    let log = Log { execution: exec_id(1), received: 100, head: 15, tail_from: 80, blob: None };
     assert_eq!(desk.store.log(exec_id(1)).await, Ok(Some(log)));
     assert_eq!(read(&desk, 0, ALL).await, [(0, 10), (10, 15), (80, 90), (90, 100)]);
     assert_eq!(read(&desk, 15, ALL).await, [(80, 90), (90, 100)]);
@@ -163,7 +163,7 @@ async fn logs_of_different_leases_are_apart<S: Store>(desk: Desk<S>) {
 async fn how_far_a_log_has_come_is_brought<S: Store>(desk: Desk<S>) {
     let (desk, leases) = at_work(desk, 1).await;
     desk.must(append(&leases[0], 0, b"one")).await;
-    let log = Log { execution: exec_id(1), received: 3, head: 3, tail_from: 3 };
+    let log = Log { execution: exec_id(1), received: 3, head: 3, tail_from: 3, blob: None };
     let book = desk.book(&[Ask::Log(exec_id(1))]).await;
     assert_eq!(book.logs.peek(&exec_id(1)), Some(&log));
     assert!(!desk.look(&[Ask::Log(exec_id(9))], |book| book.logs.has(&exec_id(9))).await);

@@ -61,7 +61,7 @@ fn two_servers_do_not_both_take_the_same_part_of_a_log() {
             assert!(matches!(refused, Err(StoreError::Conflict(_))), "{offset}: {refused:?}");
         }
         one.must(part(&lease, 10, b"third")).await;
-        let log = Log { execution: lease.execution, received: 15, head: 15, tail_from: 15 };
+        let log = Log { execution: lease.execution, received: 15, head: 15, tail_from: 15, blob: None };
         assert_eq!(two.store.log(lease.execution).await, Ok(Some(log)));
         assert_eq!(two.store.log_chunks(lease.execution, 0, 100).await.unwrap().len(), 3);
     });

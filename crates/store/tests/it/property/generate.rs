@@ -99,6 +99,11 @@ pub enum LeaseOp {
         off_by: i8,
         bytes: u8,
     },
+    /// Of a log that is mostly whole: its upload, or what follows when the bytes are there.
+    Archive {
+        lease: Nth,
+        placed: bool,
+    },
     Due {
         lease: Nth,
     },
@@ -294,6 +299,7 @@ fn of_leases() -> impl Strategy<Value = LeaseOp> {
         1 => (nth(), rarely()).prop_map(|(lease, by_stranger)| LeaseOp::CancelAck { lease, by_stranger }),
         3 => (nth(), prop_oneof![8 => Just(0), 1 => -3..4i8], 0..14u8)
             .prop_map(|(lease, off_by, bytes)| LeaseOp::Append { lease, off_by, bytes }),
+        2 => (nth(), any::<bool>()).prop_map(|(lease, placed)| LeaseOp::Archive { lease, placed }),
         1 => nth().prop_map(|lease| LeaseOp::Due { lease }),
         1 => nth().prop_map(|lease| LeaseOp::Gone { lease }),
     ]

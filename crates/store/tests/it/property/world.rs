@@ -10,7 +10,7 @@ use decisions::jobs::{CancelJob, ReleaseDependents, RetryJob, SubmitJob};
 use decisions::leases::{
     Ack, CancelAck, Commit, Complete, ExecutionDue, Heartbeat, Lease, RunnerGone, Wanted,
 };
-use decisions::logs::AppendLog;
+use decisions::logs::{AppendLog, ArchiveLog, Whole};
 use decisions::records::{
     Concurrency, Delivery, Execution, Plan, PlanJob, Queue, QueueId, Run, Source, Token, TokenKind, Trust,
 };
@@ -23,7 +23,7 @@ use decisions::{Command, Policy};
 use machines::{attempt, delivery, job, lease, run};
 use wire::api::{Decision, Reason};
 use wire::runner::{CompleteStatus, Effect, Phase};
-use wire::{Digest, ExecId, JobId, LeaseKey, MessageId, RunId, RunnerId, TenantId};
+use wire::{BlobId, Digest, ExecId, JobId, LeaseKey, MessageId, RunId, RunnerId, TenantId, UploadId};
 
 use crate::commands::{exec_id, job_id, lease_id, raw, run_id, runner, tenant, token, token_id};
 use crate::desk::Contents;
@@ -323,6 +323,10 @@ impl World {
                 let bytes = (0..*bytes).map(|place| received as u8 + place).collect();
                 AppendLog { lease, offset: received.saturating_add_signed((*off_by).into()), bytes }.into()
             }
+            LeaseOp::Archive { lease, placed } => {
+                let (lease, _) = self.lease(*lease, false, lease::State::Completed);
+                self.archive(lease.execution, *placed).into()
+            }
             LeaseOp::Gone { lease } => {
                 let (lease, _) = self.lease(*lease, false, lease::State::Active);
                 RunnerGone { execution: lease.execution }.into()
@@ -332,6 +336,20 @@ impl World {
                 ExecutionDue { execution: lease.execution }.into()
             }
         }
+    }
+
+    /// Logs of the same length have the same bytes.
+    fn archive(&self, execution: ExecId, placed: bool) -> ArchiveLog {
+        let known = self.contents().logs.iter().find(|(log, _)| log.execution == execution);
+        let (head, received, chunks) =
+            known.map_or((0, 0, &[][..]), |(log, chunks)| (log.head, log.received, chunks));
+        let tail_from = chunks.iter().map(|chunk| chunk.offset).find(|offset| *offset >= head);
+        let tail_from = tail_from.unwrap_or(head);
+        let length = head + received.saturating_sub(tail_from);
+        let whole = Whole { digest: Digest::from_bytes([length as u8; 32]), length, tail_from };
+        let (upload, blob) =
+            (UploadId::from_u128(execution.as_u128()), BlobId::from_u128(execution.as_u128()));
+        ArchiveLog { execution, tenant: tenant(), whole, upload, blob, placed }
     }
 
     fn ask_for_lease(&mut self, name: u8, wanted: &LeaseWanted) -> Lease {

@@ -111,6 +111,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("UPDATE deliveries SET reports = 'run_none'", "foreign key"),
     ("UPDATE tokens SET tenant_id = 'ten_none'", "foreign key"),
     ("UPDATE logs SET exec_id = 'exec_none'", "foreign key"),
+    ("UPDATE logs SET blob_id = 'blob_none'", "foreign key"),
     ("UPDATE log_chunks SET exec_id = 'exec_none'", "foreign key"),
     ("DELETE FROM logs", "foreign key"),
     ("DELETE FROM tenants", "foreign key"),
