@@ -119,7 +119,12 @@ pub fn try_all(before: &Medium, history: &History, fates: Fates, failures_max: u
         for _ in 0..2 {
             scope.spawn(|| {
                 let (mut medium, mut done) = (before.clone(), 0);
-                while let Some(cut) = different.get(next.fetch_add(1, Ordering::Relaxed)) {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(cut) = different.get(number) else { return };
+                    if is_long() && number.is_multiple_of(1_000) {
+                        eprintln!("{number} looked at, {} wrong", failures.lock().unwrap().len());
+                    }
                     history[done..cut.after].iter().for_each(|event| replay(&mut medium, event));
                     done = cut.after;
                     let disk = medium.cut(cut.fate);

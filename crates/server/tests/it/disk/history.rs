@@ -284,12 +284,11 @@ pub fn replay(medium: &mut Medium, (moment, event): &(usize, Event)) {
 }
 
 /// The same, but of a write that failed the first half was done.
-pub fn replay_torn(medium: &mut Medium, (moment, event): &(usize, Event)) {
-    match event {
-        Event::WriteFailed(Change::Write { file, offset, bytes }) => {
-            let bytes = bytes[..bytes.len() / 2].into();
-            medium.change(*moment, Change::Write { file: *file, offset: *offset, bytes });
-        }
-        _ => replay(medium, &(*moment, event.clone())),
+pub fn replay_torn(medium: &mut Medium, happened: &(usize, Event)) {
+    if let Event::WriteFailed(Change::Write { file, offset, bytes }) = &happened.1 {
+        let bytes = bytes[..bytes.len() / 2].into();
+        medium.change(happened.0, Change::Write { file: *file, offset: *offset, bytes });
+    } else {
+        replay(medium, happened);
     }
 }

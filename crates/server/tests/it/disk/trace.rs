@@ -89,8 +89,8 @@ impl Call {
     pub fn bytes(&self, index: usize) -> Vec<u8> {
         let mut bytes = Vec::new();
         for text in self.arguments[index].split('"').skip(1).step_by(2) {
-            assert!(text.len() % 4 == 0, "`{text}` is no row of bytes; was it cut off?");
-            bytes.extend(text.as_bytes().chunks_exact(4).map(|it| digit(it[2]) << 4 | digit(it[3])));
+            assert!(text.len().is_multiple_of(4), "`{text}` is no row of bytes; was it cut off?");
+            bytes.extend(text.as_bytes().chunks_exact(4).map(|it| (digit(it[2]) << 4) | digit(it[3])));
         }
         bytes
     }
