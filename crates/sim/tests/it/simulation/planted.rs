@@ -35,13 +35,14 @@ fn spoilt(
     Ok(decision)
 }
 
-/// Some seed breaks one of these rules, and the first that breaks is among them.
+/// Some seed breaks a rule, and it is one of these; of none, where nearly everything may break first.
 fn found(mistake: &str, parts: Parts, rules: &[&str]) -> u64 {
     for seed in 0..seeds() {
         let outcome = run_with(seed, &Profile::usual(), parts);
         if let Some(violation) = outcome.violations.first() {
             println!("{mistake}: seed {seed}, {violation}");
-            assert!(rules.contains(&violation.rule), "{mistake}: another rule broke, {violation}");
+            let expected = rules.is_empty() || rules.contains(&violation.rule);
+            assert!(expected, "{mistake}: another rule broke, {violation}");
             return seed;
         }
     }
@@ -219,25 +220,7 @@ fn a_save_looks_at_nothing() {
             save(store, saving, fault)
         };
     let parts = Parts { save: blind, ..Parts::REAL };
-    let rules = [
-        rules::CONSTRAINT,
-        rules::FINAL,
-        rules::ONE_LIVE_LEASE,
-        rules::TOKENS,
-        rules::FOLDED,
-        rules::COUNTED,
-        rules::DERIVED,
-        rules::ATTEMPTS,
-        rules::LOG,
-        rules::ORDERED,
-        rules::ANNOUNCED,
-        rules::NO_PANIC,
-        rules::ONE_WINS,
-        rules::STALE,
-        rules::MARKED,
-        rules::REACHABLE,
-    ];
-    found("no conflict check", parts, &rules);
+    found("no conflict check", parts, &[]);
 }
 
 #[test]
