@@ -120,12 +120,13 @@ impl World {
         }
     }
 
+    /// A refusal may be the answer to a second copy of a request whose first was taken: it says nothing for certain.
     fn note_outcome(&mut self, op: Option<OpId>, reply: &Reply) {
         let Some(op) = op else { return };
         match reply {
-            Reply::Done(Answer::Completed { accepted: false }) | Reply::Refused(_) => self.history.fail(op),
+            Reply::Done(Answer::Completed { accepted: false }) => self.history.fail(op),
             Reply::Done(_) => self.history.ok(op),
-            Reply::Unknown => self.history.unknown(op),
+            Reply::Refused(_) | Reply::Unknown => self.history.unknown(op),
         }
     }
 

@@ -112,7 +112,9 @@ impl World {
 
     fn arrange_keeper(&mut self, execution: ExecId) {
         let Some(keeper) = self.keepers.get(&execution) else { return };
-        let until = self.now.plus(self.uptime(keeper.runner).until(keeper.until));
+        // Time is counted in microseconds here, uptime more finely: rounded up, or it would wake a moment too early for ever.
+        let left = self.uptime(keeper.runner).until(keeper.until) + Duration::from_nanos(999);
+        let until = self.now.plus(left);
         let Some(keeper) = self.keepers.get_mut(&execution) else { return };
         let moments = [keeper.stops_at, keeper.gone_at, keeper.commits_at].into_iter().flatten();
         let next = moments.fold(until.min(keeper.ends_at).min(keeper.prints_at), Time::min);

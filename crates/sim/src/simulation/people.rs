@@ -115,12 +115,12 @@ impl World {
         let ops = errand.ops.clone();
         match reply {
             Reply::Done(_) => ops.into_iter().for_each(|op| self.history.ok(op)),
-            Reply::Refused(_) => ops.into_iter().for_each(|op| self.history.fail(op)),
             Reply::Unknown if errand.tries_left > 0 => {
                 let pause = self.dice.people.millis(200, 4_000);
                 self.agenda.add(self.now.plus(pause), Event::Errand { errand: number });
             }
-            Reply::Unknown => ops.into_iter().for_each(|op| self.history.unknown(op)),
+            // A refusal may be of a second copy.
+            Reply::Refused(_) | Reply::Unknown => ops.into_iter().for_each(|op| self.history.unknown(op)),
         }
     }
 

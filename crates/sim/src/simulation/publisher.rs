@@ -116,8 +116,8 @@ impl World {
         if let (Step::Publish, Some(op)) = (step, it.op.take()) {
             match &reply {
                 Reply::Done(Answer::VersionIs { .. }) => self.history.ok(op),
-                Reply::Done(_) | Reply::Refused(_) => self.history.fail(op),
-                Reply::Unknown => self.history.unknown(op),
+                // Held back or refused: a second copy may still be taken.
+                Reply::Done(_) | Reply::Refused(_) | Reply::Unknown => self.history.unknown(op),
             }
         }
         let taken = matches!(reply, Reply::Done(_));

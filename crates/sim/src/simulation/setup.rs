@@ -34,10 +34,10 @@ impl Profile {
         Profile {
             servers_max: 3,
             runners_max: 4,
-            jobs_max: 10,
-            runs_max: 3,
+            jobs_max: 20,
+            runs_max: 4,
             publishers_max: 2,
-            storm: Duration::from_secs(600),
+            storm: Duration::from_secs(1_200),
             faults_scale: 1.0,
             limits: Limits::default(),
             telling: false,
@@ -70,8 +70,8 @@ impl Setup {
         let mut count = |least: u64, usual: u64, most: usize| (dice.between(least, usual) as usize).min(most);
         let servers = count(1, 3, profile.servers_max);
         let runners = count(1, 4, profile.runners_max);
-        let jobs = count(2, 10, profile.jobs_max);
-        let runs = count(0, 3, profile.runs_max);
+        let jobs = count(6, 20, profile.jobs_max);
+        let runs = count(0, 4, profile.runs_max);
         let publishers = count(0, 2, profile.publishers_max);
         Setup {
             servers,
@@ -99,7 +99,7 @@ fn policy(dice: &mut Dice) -> Policy {
         cancel_deadline: dice.millis(4_000, 15_000),
         plan_timeout: dice.millis(5_000, 20_000),
         run_timeout: dice.millis(200_000, 900_000),
-        job_timeout: dice.millis(60_000, 120_000),
+        job_timeout: dice.millis(12_000, 120_000),
         timeout_buffer: dice.millis(2_000, 5_000),
         runner_bar: dice.millis(5_000, 15_000),
         last_seen_step: dice.millis(1_000, 10_000),
