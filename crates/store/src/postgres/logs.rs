@@ -31,6 +31,9 @@ const TRIM: &str = "
 static LOG: LazyLock<String> =
     LazyLock::new(|| format!("SELECT {} FROM logs t WHERE exec_id = $1", selected::<Log>("t")));
 
+/// Longer than any log is old, and short enough for the database's calendar.
+const AGO_MAX: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
+
 /// Whatever is archived is not walked over.
 pub static DUE: LazyLock<String> = LazyLock::new(|| {
     format!(
@@ -121,7 +124,7 @@ pub async fn due(
     after: Option<ExecId>,
     limit: usize,
 ) -> Result<Vec<(Log, TenantId)>, StoreError> {
-    let micros = i64::try_from(ago.as_micros()).unwrap_or(i64::MAX);
+    let micros = ago.min(AGO_MAX).as_micros() as i64;
     let params: Vec<Param<'static>> =
         vec![Box::new(after_text(after)), Box::new(micros), Box::new(bound(limit))];
     let with_tenant = |row| {

@@ -127,8 +127,11 @@ impl<S: Store> Follower<S> {
         let source = self.source.get_or_insert_with(|| Source::of(execution.id));
         let found = source.pieces(&self.api, self.cursor.offset).await?;
         let before = self.cursor;
+        let mut rest = self.tell(execution, found);
         let ended = self.fresh && !execution.lease.get().is_live();
-        self.tell(execution, found, ended);
+        if self.cursor == before && ended {
+            self.text(execution, &mut rest, true); // nothing follows that could be its end
+        }
         Ok(self.cursor != before)
     }
 
@@ -150,7 +153,8 @@ impl<S: Store> Follower<S> {
         Ok(())
     }
 
-    fn tell(&mut self, execution: &Execution, found: Vec<Piece>, ended: bool) {
+    /// Returns what is left of a character whose end is not among the pieces.
+    fn tell(&mut self, execution: &Execution, found: Vec<Piece>) -> Vec<u8> {
         let exec_id = execution.id;
         let count = found.len();
         let mut rest: Vec<u8> = Vec::new();
@@ -170,7 +174,7 @@ impl<S: Store> Follower<S> {
                 }
             }
         }
-        self.text(execution, &mut rest, ended);
+        rest
     }
 
     /// Sends what can be read of the bytes at the cursor; a character whose end has not come yet stays in `bytes`.

@@ -17,6 +17,9 @@ use crate::artifacts::Trouble;
 const PAGE_BYTES: usize = 64 * 1024;
 const BLOB_PAGE_BYTES: u64 = 256 * 1024;
 
+/// The longest in UTF-8.
+const CHARACTER_BYTES_MAX: u64 = 4;
+
 /// What comes next in a log.
 pub enum Piece {
     Bytes(Slice),
@@ -25,6 +28,15 @@ pub enum Piece {
         offset: u64,
         bytes: u64,
     },
+}
+
+impl Piece {
+    fn end(&self) -> u64 {
+        match self {
+            Piece::Bytes(slice) => slice.end(),
+            Piece::Gap { offset, bytes } => offset + bytes,
+        }
+    }
 }
 
 /// Part of a chunk, shared with whoever read it.
@@ -57,8 +69,19 @@ impl Source {
         Source { execution, archived: None }
     }
 
-    /// The next page from `from` on; nothing when no more has come.
+    /// The next page from `from` on; nothing when no more has come. Always enough to read on: what is left of a character
+    /// at the end of one page comes with the next page.
     pub async fn pieces<S: Store>(&mut self, api: &Api<S>, from: u64) -> Result<Vec<Piece>, Trouble> {
+        let mut found = self.page(api, from).await?;
+        if let Some(end) = found.last().map(Piece::end)
+            && end - from < CHARACTER_BYTES_MAX
+        {
+            found.extend(self.page(api, end).await?);
+        }
+        Ok(found)
+    }
+
+    async fn page<S: Store>(&mut self, api: &Api<S>, from: u64) -> Result<Vec<Piece>, Trouble> {
         let store = api.engine.store();
         if self.archived.is_none() {
             // Chunks go in the commit that names the blob: whoever finds none looks for it afterwards.

@@ -179,12 +179,13 @@ async fn a_lost_lease_and_the_next_execution_are_marked() {
 pub struct Event {
     pub name: String,
     id: String,
-    data: Value,
+    pub data: Value,
 }
 
 pub struct Events {
     body: Incoming,
-    text: String,
+    /// Not read yet; it may end within a character.
+    left: Vec<u8>,
 }
 
 pub async fn follow<S: Store>(site: &Site<S>, tenant: &Tenant, job: &str, after: Option<&str>) -> Events {
@@ -195,35 +196,34 @@ pub async fn follow<S: Store>(site: &Site<S>, tenant: &Tenant, job: &str, after:
     let response = open(site.address(), "GET", &path, &headers, Default::default()).await;
     assert_eq!(response.status(), 200);
     assert_eq!(response.headers()["content-type"], "text/event-stream");
-    Events { body: response.into_body(), text: String::new() }
+    Events { body: response.into_body(), left: Vec::new() }
 }
 
 impl Events {
     /// The next event; comments are passed over.
     pub async fn next(&mut self) -> Event {
         loop {
-            if let Some((event, rest)) = self.text.split_once("\n\n") {
-                let (event, rest) = (event.to_string(), rest.to_string());
-                self.text = rest;
-                if let Some(event) = parsed(&event) {
+            if let Some(end) = self.left.windows(2).position(|pair| pair == b"\n\n") {
+                let event: Vec<u8> = self.left.drain(..end + 2).collect();
+                if let Some(event) = parsed(std::str::from_utf8(&event).expect("events are text")) {
                     return event;
                 }
                 continue;
             }
-            assert!(self.read().await, "the stream ended; {:?} is left", self.text);
+            assert!(self.read().await, "the stream ended; {:?} is left", self.left);
         }
     }
 
     async fn ended(&mut self) -> bool {
         while self.read().await {}
-        self.text.is_empty()
+        self.left.is_empty()
     }
 
     async fn read(&mut self) -> bool {
         let frame = tokio::time::timeout(PATIENCE, self.body.frame()).await.expect("something comes");
         let Some(frame) = frame else { return false };
         let bytes = frame.expect("the stream holds").into_data().unwrap_or_default();
-        self.text.push_str(std::str::from_utf8(&bytes).expect("events are text"));
+        self.left.extend_from_slice(&bytes);
         true
     }
 }

@@ -155,14 +155,11 @@ fn bytes_that_cannot_be_written_leave_the_log_where_it_is() {
     block_on(async {
         let yard = Yard::open(GRACE, LONG).await;
         let execution = printed(&yard, &["patience"]).await;
-        // A file in the place of the folder.
-        let place = yard.folder().join("blobs/blobs");
-        let _ = std::fs::remove_dir_all(&place);
-        std::fs::write(&place, "").unwrap();
+        let (place, away) = (yard.folder().join("blobs/blobs"), yard.folder().join("away"));
+        std::fs::rename(&place, &away).unwrap();
         assert!(archive(&yard).round(None).await.unwrap().failed);
         assert_eq!(archived(&yard, execution).await, None);
-        std::fs::remove_file(&place).unwrap();
-        std::fs::create_dir(&place).unwrap();
+        std::fs::rename(&away, &place).unwrap();
         assert_eq!(archive(&yard).round(None).await.unwrap(), DONE);
         assert_eq!(archived(&yard, execution).await.as_deref(), Some("patience"));
         yard.come_to_rest().await;
