@@ -132,7 +132,9 @@ impl Site {
 
     /// After this no line comes any more.
     pub fn end_tail(&mut self) {
-        self.tail.take().map(Tail::end);
+        if let Some(tail) = self.tail.take() {
+            tail.end();
+        }
     }
 }
 
