@@ -16,7 +16,7 @@ use machines::Machine;
 pub struct CommitUpload {
     pub tenant: TenantId,
     pub upload: UploadId,
-    /// As the parts were read back; for the one stream it was noted when it came.
+    /// What lies under the blob's key, as whoever put it there has measured it. `None`: nothing was put there.
     pub measured: Option<Measured>,
     /// For the store to look the digest up; the upload's own.
     pub digest: wire::Digest,
@@ -31,7 +31,9 @@ impl Decide for CommitUpload {
     fn decide(&self, draft: &mut Draft<'_>) -> Result<Answer, Refusal> {
         let mut upload = known_upload(draft, self.tenant, self.upload)?;
         require_ready_to_commit(&upload, draft.now)?;
-        let Some(measured) = upload.measured.or(self.measured) else {
+        // The one stream may have come again since the caller looked: then other bytes were placed than are noted, or none.
+        let measured = self.measured.filter(|seen| upload.measured.is_none_or(|noted| noted == *seen));
+        let Some(measured) = measured else {
             return Err(Refusal::UploadNotReady { state: upload.state.get().as_str() });
         };
         upload.updated_at = draft.now;

@@ -94,7 +94,7 @@ pub async fn mismatched<S: Store>(engine: &Engine<S>, upload: &Upload, length: u
     if let Err(trouble) = perform(engine, received).await {
         return trouble;
     }
-    match committed(engine, upload, None).await {
+    match committed(engine, upload, Some(measured)).await {
         Ok(_) => Trouble::Mistake,
         Err(trouble) => trouble,
     }

@@ -19,17 +19,19 @@ impl Disk {
         self.staged.insert(upload, bytes);
     }
 
-    /// Renames without replacing; done before is as good. False when there is nothing to place.
-    pub fn place(&mut self, upload: UploadId, blob: BlobId) -> bool {
-        match self.staged.remove(&upload) {
-            Some(bytes) => {
+    /// Renames without replacing what has the key's digest, nothing else; done before is as good. False when there is nothing
+    /// to place.
+    pub fn place(&mut self, upload: UploadId, (blob, digest): (BlobId, Digest)) -> bool {
+        match self.staged.get(&upload).copied() {
+            Some(bytes) if bytes == digest => {
+                self.staged.remove(&upload);
                 if self.deleted.contains(&blob) {
                     self.reused.push(blob);
                 }
                 self.placed.entry(blob).or_insert(bytes);
                 true
             }
-            None => self.placed.contains_key(&blob),
+            Some(_) | None => self.placed.contains_key(&blob),
         }
     }
 

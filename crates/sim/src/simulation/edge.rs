@@ -210,7 +210,7 @@ impl World {
             if self.faults.strikes(Class::BlobWriteFailed) {
                 return self.answer(server, client, call, Reply::Unknown);
             }
-            if !self.disk.place(id, upload.blob) {
+            if !self.disk.place(id, (upload.blob, upload.digest)) {
                 let state = upload.state.get().as_str();
                 return self.answer(server, client, call, Reply::Refused(Refusal::UploadNotReady { state }));
             }

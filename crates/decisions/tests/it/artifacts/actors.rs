@@ -108,7 +108,8 @@ impl Actor {
                 Ok(false)
             }
             _ => {
-                let commit = CommitUpload { tenant, upload: id, measured: None, digest: digest(1) };
+                let measured = Some(Measured { digest: digest(1), length: 5 });
+                let commit = CommitUpload { tenant, upload: id, measured, digest: digest(1) };
                 let Answer::UploadIs(upload) = world.perform(commit)? else { panic!("it matches") };
                 world.promise(upload.got.expect("it is committed"));
                 Ok(true)

@@ -65,16 +65,12 @@ fn a_completion_that_no_fence_stops() {
 }
 
 #[test]
-fn a_lease_that_ran_out_is_renewed_and_its_story_is_short() {
+fn a_lease_that_ran_out_is_renewed() {
     let parts = deciding(|book, command, now, policy| match command {
         Command::Heartbeat(it) => decide(book, command, just_before(book, it.lease.execution, now), policy),
         _ => decide(book, command, now, policy),
     });
-    let seed = found("renew after expiry", parts, &[]);
-    let story = shrink(seed, &Profile::usual(), parts).expect("it was found");
-    println!("{story}");
-    assert!(story.outcome.struck.len() < story.faults_before, "no fault was left out");
-    assert!(story.to_string().contains(&format!("DELTACI_SIM_SEED={seed}")));
+    found("renew after expiry", parts, &[]);
 }
 
 #[test]
@@ -105,7 +101,7 @@ fn a_tick_comes_a_second_early() {
 }
 
 #[test]
-fn an_end_is_not_announced() {
+fn an_end_is_not_announced_and_its_story_is_short() {
     let parts = deciding(|book, command, now, policy| {
         spoilt((book, command, now, policy), |_, changes| {
             if matches!(command, Command::Complete(_)) {
@@ -113,7 +109,13 @@ fn an_end_is_not_announced() {
             }
         })
     });
-    found("drop an outbox row", parts, &[rules::ANNOUNCED]);
+    let seed = found("drop an outbox row", parts, &[rules::ANNOUNCED]);
+    let story = shrink(seed, &Profile::usual(), parts).expect("it was found");
+    assert!(
+        story.outcome.struck.len() * 2 < story.faults_before,
+        "faults that do not matter are in it:\n{story}"
+    );
+    assert!(story.to_string().contains(&format!("DELTACI_SIM_SEED={seed}")));
 }
 
 /// One more attempt than was decided.
@@ -261,7 +263,7 @@ fn a_collection_takes_what_was_promised() {
         Command::MarkBlobs(_) | Command::ClaimBlobs(_) => decide(book, command, now.plus(HOUR), policy),
         _ => decide(book, command, now, policy),
     });
-    found("sweep without a barrier", parts, &[rules::REACHABLE]);
+    found("sweep without a barrier", parts, &[rules::REACHABLE, rules::ENDS]);
 }
 
 #[test]
