@@ -168,7 +168,7 @@ impl World {
     }
 
     /// Something happens to the session of this execution, if the agent still has it.
-    pub fn to_session(
+    pub fn with_session(
         &mut self,
         index: usize,
         execution: wire::ExecId,

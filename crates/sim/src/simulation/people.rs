@@ -206,7 +206,7 @@ impl World {
         if let (Slot::Busy(busy), false) = (&self.runners[runner].slot, frozen) {
             let execution = busy.granted.execution;
             self.tell(|| format!("an operator stops runner {runner}"));
-            self.to_session(runner, execution, |session, now| session.handle_stop(now));
+            self.with_session(runner, execution, |session, now| session.handle_stop(now));
         }
     }
 }

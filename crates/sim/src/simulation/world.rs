@@ -292,10 +292,10 @@ impl World {
             }
             Event::AskForWork { .. } | Event::AgentWakes { .. } | Event::RunnerUp { .. } => {}
             Event::Reported { runner, execution, report } => {
-                self.to_session(runner, execution, |session, now| session.handle_report(now, &report));
+                self.with_session(runner, execution, |session, now| session.handle_report(now, &report));
             }
             Event::Gone { runner, execution } => {
-                self.to_session(runner, execution, |session, now| session.handle_gone(now));
+                self.with_session(runner, execution, |session, now| session.handle_gone(now));
             }
             Event::Printed { runner, execution, bytes } => self.printed(runner, execution, bytes),
             Event::Commits { runner, execution } => self.commit_effects(runner, execution),
