@@ -22,8 +22,8 @@ use super::verdict::{self, Depth};
 
 /// Calls of one kind within a part that are all tried. Of more (the pages of the first schema, of a log that is put away, of
 /// the large job, the 256 folders of blobs) only some are: they differ in nothing but their number.
-const ALL_MAX: usize = 60;
-const SOME: usize = 24;
+const ALL_MAX: usize = 30;
+const SOME: usize = 10;
 const SOME_LONG: usize = 200;
 const FAILURES_MAX: usize = 10;
 /// In the short form so manieth disk is gone on with to the end of the story; the others are opened and looked at.
