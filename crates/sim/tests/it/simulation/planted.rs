@@ -35,9 +35,15 @@ fn spoilt(
     Ok(decision)
 }
 
-/// Some seed breaks a rule, and it is one of these; of none, where nearly everything may break first.
+/// Some seed breaks a rule, and it is one of these; of none, where nearly everything may break first: without the mistake none
+/// of the seeds breaks any.
 fn found(mistake: &str, parts: Parts, rules: &[&str]) -> u64 {
-    for seed in 0..seeds() {
+    found_from(0, mistake, parts, rules)
+}
+
+/// Where few seeds meet it, those before are not played: they would take a minute.
+fn found_from(first: u64, mistake: &str, parts: Parts, rules: &[&str]) -> u64 {
+    for seed in first..seeds() {
         let outcome = run_with(seed, &Profile::usual(), parts);
         if let Some(violation) = outcome.violations.first() {
             println!("{mistake}: seed {seed}, {violation}");
@@ -61,7 +67,7 @@ fn a_completion_that_no_fence_stops() {
         Command::Complete(it) => decide(book, command, just_before(book, it.lease.execution, now), policy),
         _ => decide(book, command, now, policy),
     });
-    found("skip the fence", parts, &[]);
+    found_from(370, "skip the fence", parts, &[]);
 }
 
 #[test]
@@ -79,7 +85,7 @@ fn a_log_goes_on_after_the_lease() {
         Command::AppendLog(it) => decide(book, command, just_before(book, it.lease.execution, now), policy),
         _ => decide(book, command, now, policy),
     });
-    found("a log without a lease", parts, &[]);
+    found_from(50, "a log without a lease", parts, &[]);
 }
 
 #[test]
@@ -317,7 +323,7 @@ fn a_runner_counts_its_lease_by_the_wall_clock() {
         uptime: |uptime, wrong_by| Duration::from_secs_f64(uptime.as_secs_f64() + wrong_by as f64),
         ..Parts::REAL
     };
-    found("a lease by the wall clock", parts, &[]);
+    found_from(60, "a lease by the wall clock", parts, &[]);
 }
 
 #[test]
