@@ -1,7 +1,9 @@
 //! A book that tells a decision something else than what is on record.
 
 use decisions::Book;
+use decisions::draft::Stated;
 use decisions::records::{Attempt, Execution, Job};
+use machines::attempt;
 
 pub struct Alter {
     pub job: fn(&mut Job),
@@ -10,6 +12,16 @@ pub struct Alter {
 }
 
 pub const NOTHING: Alter = Alter { job: |_| {}, attempt: |_| {}, execution: |_| {} };
+
+/// As if nobody had asked for an end.
+pub const NOT_BEING_CANCELLED: Alter = Alter {
+    attempt: |it| {
+        if it.state.get() == attempt::State::CancelRequested {
+            it.state = Stated::stored(attempt::State::Running);
+        }
+    },
+    ..NOTHING
+};
 
 pub fn altered(book: &Book, alter: &Alter) -> Book {
     let mut other = Book::default();

@@ -9,7 +9,7 @@ use sim::models::search::CALM;
 use sim::models::work::{Saying, Work, names};
 use wire::Time;
 
-use super::altered::{Alter, NOTHING, altered};
+use super::altered::{Alter, NOT_BEING_CANCELLED, NOTHING, altered};
 use super::{LOST_SAVE, NO_CONFLICT_CHECK, SECOND, deciding, found, spoilt};
 use crate::leases::one_job;
 
@@ -132,17 +132,7 @@ fn a_success_is_tried_again() {
 #[test]
 fn a_completion_overtakes_a_cancel() {
     let parts = deciding(|book, command, now, policy| match command {
-        Command::Complete(_) => {
-            let alter = Alter {
-                attempt: |it| {
-                    if it.state.get() == attempt::State::CancelRequested {
-                        it.state = Stated::stored(attempt::State::Running);
-                    }
-                },
-                ..NOTHING
-            };
-            decide(&altered(book, &alter), command, now, policy)
-        }
+        Command::Complete(_) => decide(&altered(book, &NOT_BEING_CANCELLED), command, now, policy),
         _ => decide(book, command, now, policy),
     });
     found("complete after cancel", one_server(), parts, names::ONE_WINS);

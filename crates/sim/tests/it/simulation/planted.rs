@@ -14,7 +14,7 @@ use store::Store;
 use wire::{MessageId, Time};
 
 use super::seeds;
-use crate::planted::altered::{Alter, NOTHING, altered};
+use crate::planted::altered::{NOT_BEING_CANCELLED, altered};
 
 type Decided = Result<Decision, Refusal>;
 
@@ -163,15 +163,7 @@ fn a_success_is_tried_again() {
 fn a_completion_overtakes_a_cancel() {
     let parts = deciding(|book, command, now, policy| match command {
         Command::Complete(it) if it.stored.is_none() => {
-            let alter = Alter {
-                attempt: |it| {
-                    if it.state.get() == attempt::State::CancelRequested {
-                        it.state = Stated::stored(attempt::State::Running);
-                    }
-                },
-                ..NOTHING
-            };
-            decide(&altered(book, &alter), command, now, policy)
+            decide(&altered(book, &NOT_BEING_CANCELLED), command, now, policy)
         }
         _ => decide(book, command, now, policy),
     });
