@@ -5,8 +5,9 @@ use std::path::Path;
 
 use pipeline::tree::{Kind, Tree};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, Mode, OFlags, SeekFrom, Stat};
-use rustix::fs::{copy_file_range, ioctl_ficlone, mkdirat, openat, readlinkat, seek, statat, symlinkat};
+use rustix::fs::{AtFlags, CWD, IFlags, Mode, OFlags, SeekFrom, Stat};
+use rustix::fs::{copy_file_range, fstat, ftruncate, ioctl_ficlone, ioctl_getflags, ioctl_setflags};
+use rustix::fs::{mkdirat, openat, readlinkat, seek, statat, symlinkat};
 use rustix::io::{Errno, read, write};
 
 use crate::Error;
@@ -16,7 +17,8 @@ use crate::steps::{Missing, Steps};
 const BUFFER_BYTES: usize = 128 * 1024;
 const RANGE_BYTES: usize = 1 << 30;
 
-/// Copies the files of a snapshot, of which nobody writes to, into an empty folder.
+/// Copies the files of a snapshot, of which nobody writes to, into a folder that is empty or was cleared of all but files
+/// to write over.
 pub fn copy(from: &Path, tree: &Tree, to: &Path) -> Result<(), Error> {
     let mut copier = Copier::new(from, to)?;
     for file in tree.files() {
@@ -30,6 +32,15 @@ pub fn copy(from: &Path, tree: &Tree, to: &Path) -> Result<(), Error> {
         copied.map_err(Error::at("copy", &file.path))?;
     }
     Ok(())
+}
+
+/// Asks that folders made in this one lie apart on the disk. Where files were removed in the last minutes, ext4 makes new
+/// ones at a tenth of its speed. Other file systems need not know what is meant.
+pub fn spread(folder: &Path) {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(folder) = openat(CWD, folder, flags, Mode::empty()) else { return };
+    // A refusal costs time and nothing else.
+    let _ = ioctl_getflags(&folder).and_then(|found| ioctl_setflags(&folder, found | IFlags::TOPDIR));
 }
 
 pub(crate) struct Copier {
@@ -66,8 +77,13 @@ impl Copier {
 
     fn file(&mut self, path: &[u8], kind: Kind) -> Result<(), Errno> {
         let source = self.open(path)?;
-        let copy = self.create(path, kind)?;
-        self.pour(&source, &copy).map(drop)
+        let copy = self.create(path, kind, OFlags::empty())?;
+        let length = match self.pour(&source, &copy)? {
+            Poured::AtOnce(length) => length as u64,
+            Poured::InParts => fstat(&source)?.st_size as u64,
+        };
+        // Afterwards and only if need be: ext4 takes a file that was emptied first for one to be written out at once.
+        if fstat(&copy)?.st_size as u64 > length { ftruncate(&copy, length) } else { Ok(()) }
     }
 
     /// A submodule's place: empty, as git leaves it.
@@ -99,10 +115,11 @@ impl Copier {
         openat(folder, name, flags, Mode::empty())
     }
 
-    pub fn create(&mut self, path: &[u8], kind: Kind) -> Result<OwnedFd, Errno> {
+    /// With [`OFlags::EXCL`] if nothing may be there.
+    pub fn create(&mut self, path: &[u8], kind: Kind, also: OFlags) -> Result<OwnedFd, Errno> {
         let mode = if kind == Kind::Executable { 0o777 } else { 0o666 };
         let (folder, name) = self.to.to(path)?;
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | also;
         openat(folder, name, flags, Mode::from_raw_mode(mode))
     }
 

@@ -11,6 +11,7 @@ mod error;
 pub mod folder;
 mod git;
 mod hash;
+pub mod leftovers;
 pub mod mirror;
 mod names;
 mod paths;

@@ -1,4 +1,5 @@
-//! Folders: one per agent, locked while it lives, and in it one per execution, removed when that is over.
+//! Folders: one per agent, locked while it lives, and in it one per execution, removed when that is over, or kept for the
+//! next copy of the same files.
 //!
 //! What a killed agent left behind is removed by the next that starts on the same work directory. Only folders that hold
 //! a lock file of ours are touched.
@@ -8,6 +9,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const LOCK: &str = "lock";
 /// Held while folders of agents come and go, so that nobody sweeps a folder whose lock is about to be taken.
@@ -21,10 +23,12 @@ const DEPTH_MAX: u32 = 200;
 pub struct Folder {
     path: PathBuf,
     executions: AtomicU64,
+    /// Of executions that are over. Nothing but their workspaces is left of them.
+    used: Mutex<Vec<Place>>,
     _lock: File,
 }
 
-/// An execution's folder. Gone when `remove` was called.
+/// An execution's folder. Gone when `remove` was called, or at the disposal of another after `hand_on`.
 #[derive(Debug)]
 pub struct Place {
     path: PathBuf,
@@ -40,9 +44,10 @@ impl Folder {
         sweep(&work_dir);
         let path = work_dir.join(name);
         private_folder(&path).map_err(|error| in_use(name, &path, error))?;
+        repo::copy::spread(&path);
         let lock = File::create(path.join(LOCK))?;
         lock.lock()?;
-        Ok(Folder { path, executions: AtomicU64::new(0), _lock: lock })
+        Ok(Folder { path, executions: AtomicU64::new(0), used: Mutex::default(), _lock: lock })
     }
 
     /// A fresh folder for one execution.
@@ -52,6 +57,31 @@ impl Folder {
         private_folder(&path)?;
         private_folder(&path.join("workspace"))?;
         Ok(Place { path })
+    }
+
+    /// A folder whose workspace may hold what an earlier execution left; whoever fills it has to see to that.
+    pub fn used_place(&self) -> io::Result<Place> {
+        let used = self.used().pop();
+        used.map_or_else(|| self.place(), Ok)
+    }
+
+    /// The execution is over, no process of it is left, and nobody wants to know what it left.
+    pub fn hand_on(&self, place: Place) -> io::Result<()> {
+        for entry in fs::read_dir(&place.path)? {
+            let path = entry?.path();
+            match path == place.workspace() {
+                true => {}
+                false if path.is_dir() => remove(&path)?,
+                false => fs::remove_file(&path)?,
+            }
+        }
+        fs::set_permissions(place.workspace(), fs::Permissions::from_mode(0o700))?;
+        self.used().push(place);
+        Ok(())
+    }
+
+    fn used(&self) -> MutexGuard<'_, Vec<Place>> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The agent leaves. What cannot be removed is left to the next.

@@ -18,6 +18,10 @@ const LIST: &str = "list";
 pub fn take(folder: &Folder, listing: &Listing, snapshot: &Path) -> Result<(Tree, Ground)> {
     let copy = paths(snapshot);
     let failed = || format!("cannot keep the files of the run in {}", snapshot.display());
+    if let Some(snapshots) = snapshot.parent() {
+        fs::create_dir_all(snapshots).with_context(failed)?;
+        repo::copy::spread(snapshots);
+    }
     fs::create_dir_all(&copy.folder).with_context(failed)?;
     let tree = folder.snapshot(listing, &copy.folder).with_context(failed)?;
     let mut list = Vec::new();

@@ -4,7 +4,7 @@ use std::fs::File as OpenFile;
 use std::path::Path;
 
 use pipeline::tree::{ContentId, File, Kind, Tree};
-use rustix::fs::fstat;
+use rustix::fs::{OFlags, fstat};
 use rustix::io::Errno;
 
 use super::Listing;
@@ -65,7 +65,7 @@ fn take_one(
         return Ok((kind, format.of_bytes(target.as_bytes())));
     }
     let source = copier.open(&file.path).map_err(Trouble::Source)?;
-    let mut copy = OpenFile::from(copier.create(&file.path, kind).map_err(Trouble::Copy)?);
+    let mut copy = OpenFile::from(copier.create(&file.path, kind, OFlags::EXCL).map_err(Trouble::Copy)?);
     let poured = copier.pour(&source, &copy).map_err(Trouble::Copy)?;
     let after = fstat(&source).map_err(Trouble::Copy)?;
     // Untouched from before it was listed until after it was copied.

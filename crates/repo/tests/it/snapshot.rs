@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
-use repo::copy;
+use repo::{copy, leftovers};
 
 use crate::made::{Made, lines, odd_name, paths};
 
@@ -39,6 +39,57 @@ fn a_snapshot_holds_what_is_listed_and_nothing_else() {
     );
     job.write("large", "changed");
     assert_eq!(fs::read(to.at("large")).expect("there").len(), 3_000_000);
+}
+
+#[test]
+fn a_copy_over_what_a_job_left_is_like_a_new_one() {
+    let made = Made::with(&["same", "dir/kept", "longer", "shorter", "gone", "folder/inner", "was/plain"]);
+    made.write("large", vec![7; 3_000_000]);
+    made.write("run", "#!/bin/sh");
+    made.mode("run", 0o755);
+    made.link("link", "same");
+    made.commit("more");
+    let snapshot = Made::folder();
+    let tree = made.open().snapshot(&made.listing(), &snapshot.path).expect("copied");
+    let job = Made::folder();
+    copy::copy(&snapshot.path, &tree, &job.path).expect("copied");
+
+    let outside = Made::with(&["precious"]);
+    job.write("longer", "x".repeat(100_000));
+    job.write("shorter", "");
+    job.write("large", vec![8; 4_000_000]);
+    job.remove("gone");
+    fs::create_dir_all(job.at("gone/is/a/folder")).expect("folders");
+    fs::remove_dir_all(job.at("folder")).expect("removed");
+    job.link("folder", outside.path.to_str().expect("a path"));
+    job.remove("same");
+    job.link("same", outside.at("precious").to_str().expect("a path"));
+    job.remove("was/plain");
+    fs::hard_link(outside.at("precious"), job.at("was/plain")).expect("a link");
+    job.remove("link");
+    job.write("link", "a file");
+    job.mode("run", 0o4711);
+    job.mode("dir", 0o777);
+    job.write("dir/new", "1");
+    job.write("target/debug/new", "1");
+
+    leftovers::clear(&job.path, &tree).expect("cleared");
+    copy::copy(&snapshot.path, &tree, &job.path).expect("copied");
+    let fresh = Made::folder();
+    copy::copy(&snapshot.path, &tree, &fresh.path).expect("copied");
+    assert_eq!(job.listing().tree, fresh.listing().tree);
+    for path in ["run", "dir", "dir/kept", "was/plain", "large"] {
+        let [job, fresh] = [&job, &fresh].map(|made| fs::metadata(made.at(path)).expect("there"));
+        assert_eq!((job.mode(), job.len()), (fresh.mode(), fresh.len()), "{path}");
+    }
+    assert!(!job.at("target").exists() && !job.at("dir/new").exists());
+    assert_eq!(fs::read_to_string(outside.at("precious")).expect("there"), "precious");
+
+    // The next time nothing was changed, and nothing is made anew.
+    let before = fs::metadata(job.at("dir/kept")).expect("there").ino();
+    leftovers::clear(&job.path, &tree).expect("cleared");
+    copy::copy(&snapshot.path, &tree, &job.path).expect("copied");
+    assert_eq!(fs::metadata(job.at("dir/kept")).expect("there").ino(), before);
 }
 
 #[test]

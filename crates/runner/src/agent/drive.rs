@@ -12,7 +12,7 @@ use crate::agent::gather::Leavings;
 use crate::agent::hands::Hire;
 use crate::agent::hold::{Held, Tell, Words, hold};
 use crate::agent::messages::Speaker;
-use crate::agent::prepare::{Prepared, Shop, prepare};
+use crate::agent::prepare::{Prepared, Shop, clean_up, prepare};
 use crate::agent::stop::{Stop, said};
 use crate::agent::tap::Tap;
 use crate::artifacts::{Bounds, FILES_MAX};
@@ -23,7 +23,6 @@ use crate::keeper::{Order, Report};
 use crate::logs::{Spool, Spooled};
 use crate::mint;
 use crate::session::{Action, Answer, Call, Collected, End, Outcome, Plan, Request, Session, Terms, Which};
-use crate::workspace::Place;
 
 /// What happened to a lease.
 #[derive(Debug)]
@@ -57,12 +56,12 @@ pub async fn execute<H: Hire>(
 ) -> End {
     let (place, prepared) = prepare(&shop, &granted);
     let (events, mut happened) = mpsc::channel(EVENTS_WAITING_MAX);
-    let mut drive = Drive::new(shop, runner_id, granted, prepared, events);
+    let mut drive = Drive::new(Arc::clone(&shop), runner_id, granted, prepared, events);
     let end = drive.run(&mut happened, &mut stop).await;
     happened.close();
     drive.leave().await;
-    if let Some(Err(error)) = place.map(Place::remove) {
-        tracing::warn!(%error, "cannot remove the folder of a job");
+    if let Some(Err(error)) = place.map(|place| clean_up(&shop, place, &end)) {
+        tracing::warn!(%error, "cannot remove what a job left");
     }
     end
 }

@@ -1,5 +1,7 @@
 //! What is made ready before a lease is acknowledged: a folder, a log and an order, or the reason why there is none.
 
+use std::io;
+
 use wire::runner::{ArtifactSpec, CacheSpec, LeaseGranted};
 
 use crate::agent::settings::{Ground, Settings};
@@ -8,7 +10,7 @@ use crate::caches::Fetcher;
 use crate::client::Client;
 use crate::keeper::Order;
 use crate::logs::Spool;
-use crate::session::Verdict;
+use crate::session::{End, Outcome, Verdict};
 use crate::transfer::Uploads;
 use crate::workspace::{Folder, Place};
 
@@ -35,7 +37,11 @@ impl Prepared {
 }
 
 pub fn prepare<H>(shop: &Shop<H>, granted: &LeaseGranted) -> (Option<Place>, Prepared) {
-    let place = match shop.folder.place() {
+    let place = match &shop.settings.ground {
+        Ground::CopyOf(_) => shop.folder.used_place(),
+        Ground::Fresh | Ground::InPlace(_) => shop.folder.place(),
+    };
+    let place = match place {
         Ok(place) => place,
         Err(error) => {
             return (None, Prepared::refused(Verdict::no_workspace(&error.to_string()), None));
@@ -66,6 +72,16 @@ pub fn prepare<H>(shop: &Shop<H>, granted: &LeaseGranted) -> (Option<Place>, Pre
         }
     };
     (Some(place), prepared)
+}
+
+/// The folder of an execution that is over serves the next copy, if it ended as it should, and so left no process.
+pub fn clean_up<H>(shop: &Shop<H>, place: Place, end: &End) -> io::Result<()> {
+    match (&shop.settings.ground, end) {
+        (Ground::CopyOf(_), End::Completed(verdict)) if verdict.outcome == Outcome::Succeeded => {
+            shop.folder.hand_on(place)
+        }
+        _ => place.remove(),
+    }
 }
 
 fn fetcher<H>(shop: &Shop<H>, granted: &LeaseGranted, place: &Place, specs: Vec<CacheSpec>) -> Fetcher {

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use pipeline::tree::{ContentId, File, Kind, Tree};
@@ -22,7 +23,16 @@ pub async fn run(copy: &CopyOf, places: &Places) -> Result<(), Problem> {
 fn copy_listed(copy: &CopyOf, to: &Path) -> Result<(), String> {
     let list = fs::read(&copy.list).map_err(|error| format!("{}: {error}", copy.list.display()))?;
     let tree = listed(&list).map_err(|error| error.to_string())?;
+    if repo::leftovers::clear(to, &tree).is_err() {
+        make_anew(to).map_err(|error| format!("{}: {error}", to.display()))?;
+    }
     repo::copy::copy(&copy.folder, &tree, to).map_err(|error| error.in_full())
+}
+
+/// An earlier job left what cannot be removed. It stays beside the workspace until somebody can.
+fn make_anew(workspace: &Path) -> io::Result<()> {
+    fs::rename(workspace, workspace.with_extension("spoilt"))?;
+    fs::DirBuilder::new().mode(0o700).create(workspace)
 }
 
 /// Contents do not matter for a copy.

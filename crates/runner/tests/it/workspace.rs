@@ -26,6 +26,23 @@ fn a_place_is_removed_with_whatever_a_job_left_in_it() {
 }
 
 #[test]
+fn a_place_that_is_handed_on_keeps_its_workspace_and_nothing_else() {
+    let work = tempfile::tempdir().expect("a folder");
+    let folder = Folder::claim(work.path(), "one").expect("claimed");
+    let place = folder.used_place().expect("a fresh one");
+    fs::write(place.workspace().join("file"), "x").expect("a file");
+    fs::write(place.log(), "a log").expect("a file");
+    fs::create_dir_all(place.scratch().join("home")).expect("folders");
+    let workspace = place.workspace();
+    folder.hand_on(place).expect("handed on");
+    assert_ne!(folder.place().expect("a fresh one").workspace(), workspace);
+    let used = folder.used_place().expect("a used one");
+    assert_eq!(used.workspace(), workspace);
+    assert!(workspace.join("file").exists() && !used.log().exists() && !used.scratch().exists());
+    assert_ne!(folder.used_place().expect("a fresh one").workspace(), workspace);
+}
+
+#[test]
 fn what_a_dead_runner_left_is_removed_and_nothing_else() {
     let work = tempfile::tempdir().expect("a folder");
     fs::create_dir(work.path().join("not-ours")).expect("a folder");
