@@ -1,6 +1,6 @@
 //! What a load need not read: records that this process wrote last, whether they are on disk or still on their way.
 //!
-//! Only the loader's thread uses it. Books that are on their way come first, the newest before the others; behind them
+//! Only the loader uses it. Books that are on their way come first, the newest before the others; behind them
 //! is what was committed. Whether all this holds, the writer finds out before it writes: should a book on its way fail, or
 //! another process write to the file, every batch that was decided on it is a conflict.
 

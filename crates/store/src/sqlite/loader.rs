@@ -1,16 +1,18 @@
-//! The loader's thread: answers the asks of one batch at a time, while the writer still saves the one before.
+//! The loader: answers the asks of one batch at a time, while the writer still saves the one before.
 //!
 //! A batch is open from its load until its save is handed in or given up; the next load waits for that, not for the disk.
 //! It sees what is on its way to the disk as if it were there, and nothing decided on it is answered before it is.
+//!
+//! On the thread of whoever asks: most answers are remembered, and two changes of thread cost more than all of them.
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{self, TryRecvError};
-use std::thread;
+use std::sync::mpsc::SendError;
 
 use decisions::{Ask, Book};
 use rusqlite::Connection;
-use tokio::sync::oneshot;
+use tokio::sync::mpsc::error::TryRecvError;
+use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
 
 use crate::StoreError;
 use crate::log_groups::grouped;
@@ -19,54 +21,36 @@ use crate::sqlite::syncer::Horizon;
 use crate::sqlite::writer::{Write, Writer};
 use crate::sqlite::{load, refused};
 
-/// A handle to the threads of loader, writer and syncer; when the last one is gone, they end and close the file.
+/// When it and all sessions are gone, the threads of writer and syncer end and close the file.
 pub struct Loader {
-    requests: mpsc::Sender<Request>,
+    desk: Arc<Mutex<Desk>>,
 }
 
-struct Request {
-    asks: Vec<Ask>,
-    reply: oneshot::Sender<Result<Book, StoreError>>,
-    /// What becomes of the batch; dropped, nothing has happened.
-    saves: mpsc::Receiver<Save>,
-}
-
-struct Save {
-    book: Book,
-    reply: oneshot::Sender<Result<(), StoreError>>,
-}
-
-/// An open batch.
+/// An open batch; dropped, nothing has happened.
 pub struct Session {
-    save: mpsc::Sender<Save>,
+    desk: OwnedMutexGuard<Desk>,
 }
 
 impl Loader {
     /// `reading` and `writing` are connections to the same file, and `log` is its write-ahead log.
     pub fn start(reading: Connection, writing: Connection, log: PathBuf) -> (Loader, Horizon) {
-        let (requests, incoming) = mpsc::channel();
         let (writer, horizon) = Writer::start(writing, log);
         let desk = Desk { connection: reading, writer, known: Known::default() };
-        thread::Builder::new()
-            .name("sqlite-loader".into())
-            .spawn(move || desk.serve(&incoming))
-            .expect("a thread can be started");
-        (Loader { requests }, horizon)
+        (Loader { desk: Arc::new(Mutex::new(desk)) }, horizon)
     }
 
-    pub async fn load(&self, asks: Vec<Ask>) -> Result<(Book, Session), StoreError> {
-        let (save, saves) = mpsc::channel();
-        let (reply, answer) = oneshot::channel();
-        self.requests.send(Request { asks, reply, saves }).map_err(|_| stopped())?;
-        let book = answer.await.map_err(|_| stopped())??;
-        Ok((book, Session { save }))
+    pub async fn load(&self, asks: &[Ask]) -> Result<(Book, Session), StoreError> {
+        let mut desk = self.desk.clone().lock_owned().await;
+        let book = desk.load(asks).await?;
+        Ok((book, Session { desk }))
     }
 }
 
 impl Session {
     pub async fn save(self, book: Book) -> Result<(), StoreError> {
-        let (reply, answer) = oneshot::channel();
-        self.save.send(Save { book, reply }).map_err(|_| stopped())?;
+        let Session { mut desk } = self;
+        let answer = desk.hand_in(book);
+        drop(desk); // the next batch need not wait for the disk
         answer.await.unwrap_or_else(|_| Err(StoreError::Unknown("the writer stopped while it wrote".into())))
     }
 }
@@ -82,35 +66,24 @@ struct Desk {
 }
 
 impl Desk {
-    fn serve(mut self, incoming: &mpsc::Receiver<Request>) {
-        while let Ok(Request { asks, reply, saves }) = incoming.recv() {
-            let loaded = self.load(&asks);
-            let failed = loaded.is_err();
-            if reply.send(loaded).is_err() || failed {
-                continue;
-            }
-            if let Ok(save) = saves.recv() {
-                self.hand_in(save);
-            }
-        }
-    }
-
-    fn load(&mut self, asks: &[Ask]) -> Result<Book, StoreError> {
+    async fn load(&mut self, asks: &[Ask]) -> Result<Book, StoreError> {
         self.hear_news()?;
         if asks.iter().any(must_see_the_disk) {
-            self.wait_for_landing()?;
+            self.wait_for_landing().await?;
         }
         load::load(&self.connection, &self.known, asks).map_err(refused)
     }
 
-    fn hand_in(&mut self, Save { book, reply }: Save) {
+    fn hand_in(&mut self, book: Book) -> oneshot::Receiver<Result<(), StoreError>> {
+        let (reply, answer) = oneshot::channel();
         let book = Arc::new(book);
         self.known.took_off(book.clone());
         let events = grouped(&book.appended.transitions); // here, because the writer has the most to do
         let write = Write { book, events, generation: self.known.generation(), reply };
-        if let Err(mpsc::SendError(write)) = self.writer.writes.send(write) {
-            let _ = write.reply.send(Err(stopped())); // whoever asked may be gone; nothing was written
+        if let Err(SendError(write)) = self.writer.writes.send(write) {
+            write.answer(Err(stopped()));
         }
+        answer
     }
 
     fn hear_news(&mut self) -> Result<(), StoreError> {
@@ -123,9 +96,9 @@ impl Desk {
         }
     }
 
-    fn wait_for_landing(&mut self) -> Result<(), StoreError> {
+    async fn wait_for_landing(&mut self) -> Result<(), StoreError> {
         while !self.known.nothing_is_flying() {
-            let (generation, landing) = self.writer.landings.recv().map_err(|_| stopped())?;
+            let (generation, landing) = self.writer.landings.recv().await.ok_or_else(stopped)?;
             self.known.landed(generation, landing);
         }
         Ok(())

@@ -1,8 +1,8 @@
 //! Records in one SQLite file with a write-ahead log, one writer, readers that never block it.
 //!
-//! Batches are decided one after the other, each on what the one before it leaves, and written in that order. Three threads
-//! have a batch in hand at a time: while the syncer brings one to the disk, the writer saves the next, and the loader answers
-//! the asks of the one after that. Nobody hears of anything that is not on the disk.
+//! Batches are decided one after the other, each on what the one before it leaves, and written in that order. While the
+//! syncer's thread brings one to the disk, the writer's saves the next, and the loader answers the asks of the one after
+//! that. Nobody hears of anything that is not on the disk.
 
 mod artifacts;
 mod blobs;
@@ -91,7 +91,7 @@ impl Store for Sqlite {
     }
 
     async fn load(&self, asks: &[Ask], now: Time) -> Result<Loaded<Session>, StoreError> {
-        let (book, session) = self.loader.load(asks.to_vec()).await?;
+        let (book, session) = self.loader.load(asks).await?;
         Ok(Loaded { book, now, session })
     }
 

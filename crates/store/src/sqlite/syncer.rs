@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
+use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 
 use crate::StoreError;
@@ -85,13 +86,13 @@ pub struct Syncer {
     log: PathBuf,
     /// Opened with the first commit, when it is surely there. It stays the same file as long as a connection is open.
     file: Option<File>,
-    news: mpsc::Sender<(u64, Landing)>,
+    news: UnboundedSender<(u64, Landing)>,
     durable: watch::Sender<Commit>,
 }
 
 impl Syncer {
     /// `news` hears what became of each book of the current generation, in order.
-    pub fn start(log: PathBuf, news: mpsc::Sender<(u64, Landing)>) -> (mpsc::Sender<Flight>, Horizon) {
+    pub fn start(log: PathBuf, news: UnboundedSender<(u64, Landing)>) -> (mpsc::Sender<Flight>, Horizon) {
         let (flights, incoming) = mpsc::channel();
         let (durable, seen) = watch::channel(Commit(0));
         let syncer = Syncer { log, file: None, news, durable };

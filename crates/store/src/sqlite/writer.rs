@@ -13,6 +13,7 @@ use std::thread;
 
 use decisions::Book;
 use rusqlite::{Connection, ErrorCode};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
 
 use crate::StoreError;
@@ -21,11 +22,11 @@ use crate::sqlite::known::Landing;
 use crate::sqlite::syncer::{Fate, Flight, Horizon, Syncer};
 use crate::sqlite::{refused, save};
 
-/// The loader's end of the thread.
+/// The loader's end of it.
 pub struct Writer {
     pub writes: mpsc::Sender<Write>,
     /// What became of each book of the current generation, in order.
-    pub landings: mpsc::Receiver<(u64, Landing)>,
+    pub landings: UnboundedReceiver<(u64, Landing)>,
 }
 
 pub struct Write {
@@ -47,7 +48,7 @@ impl Writer {
     /// `log` is where SQLite puts what this connection commits.
     pub fn start(connection: Connection, log: PathBuf) -> (Writer, Horizon) {
         let (writes, incoming) = mpsc::channel();
-        let (news, landings) = mpsc::channel();
+        let (news, landings) = unbounded_channel();
         let (flights, horizon) = Syncer::start(log, news);
         let pen = Pen { connection, flights, horizon: horizon.clone(), generation: 0, data_version: None };
         thread::Builder::new()
