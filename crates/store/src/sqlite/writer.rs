@@ -1,7 +1,8 @@
 //! The writer's thread: books, from `BEGIN IMMEDIATE` to `COMMIT`. Whoever waits for them hears of it from the syncer.
 //!
-//! Books come in the order in which they were decided, each on top of those before it, and those that come while others
-//! are written share their commit. When one is not written, those behind it rest on something that never was: they are
+//! Books come in the order in which they were decided, each on top of those before it, and those that wait share a commit.
+//! What comes while they are written goes into the next: if one commit took all that is under way, nobody would have
+//! anything to do during its sync. When a book is not written, those behind it rest on something that never was: they are
 //! conflicts, and are decided again.
 
 use std::iter;
@@ -75,14 +76,15 @@ impl Pen {
     fn serve(mut self, incoming: &mpsc::Receiver<Write>) {
         while let Ok(first) = incoming.recv() {
             let waiting = iter::from_fn(|| incoming.try_recv().ok());
-            if self.take(iter::once(first).chain(waiting).take(TOGETHER_MAX)).is_break() {
+            let writes = iter::once(first).chain(waiting).take(TOGETHER_MAX).collect();
+            if self.take(writes).is_break() {
                 return; // what the disk holds is no longer certain; only a restart reads it anew
             }
         }
     }
 
-    /// Everything that waits, and what comes while it is written, shares one commit.
-    fn take(&mut self, writes: impl Iterator<Item = Write>) -> ControlFlow<()> {
+    /// All of them in one commit.
+    fn take(&mut self, writes: Vec<Write>) -> ControlFlow<()> {
         let before = self.horizon.newest();
         let (mut written, mut failed, mut stranded) = (Vec::new(), None, Vec::new());
         for write in writes {
