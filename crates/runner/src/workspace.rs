@@ -67,15 +67,15 @@ impl Folder {
 
     /// The execution is over, no process of it is left, and nobody wants to know what it left.
     pub fn hand_on(&self, place: Place) -> io::Result<()> {
+        let workspace = place.workspace();
         for entry in fs::read_dir(&place.path)? {
-            let path = entry?.path();
-            match path == place.workspace() {
-                true => {}
-                false if path.is_dir() => remove(&path)?,
-                false => fs::remove_file(&path)?,
+            let entry = entry?;
+            if entry.path() == workspace {
+                continue;
             }
+            if entry.file_type()?.is_dir() { remove(&entry.path())? } else { fs::remove_file(entry.path())? }
         }
-        fs::set_permissions(place.workspace(), fs::Permissions::from_mode(0o700))?;
+        fs::set_permissions(workspace, fs::Permissions::from_mode(0o700))?;
         self.used().push(place);
         Ok(())
     }
