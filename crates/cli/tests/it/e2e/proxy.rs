@@ -172,8 +172,11 @@ fn serve(shared: &Shared, client: TcpStream) {
             answer = shared.pass_on(&mut server, &request, hung_up);
         }
         let Some(answer) = answer else { return };
+        // Looked at before it is noted: whoever sees that it came may heal the cut it fell into.
+        let fell_into_cut = shared.is_cut();
         shared.seen.lock().unwrap()[noted].answer = Some(answer.clone());
-        if matches!(fault, Some(Fault::LoseAnswer)) || shared.waited_in_cut() || !client.send(&answer) {
+        let is_lost = matches!(fault, Some(Fault::LoseAnswer)) || fell_into_cut;
+        if shared.waited_in_cut() || is_lost || !client.send(&answer) {
             return;
         }
     }

@@ -109,6 +109,7 @@ fn a_grant_whose_answer_is_lost_is_taken_back_and_costs_the_job_nothing() {
     worker.proxy.cut();
     site.submit("offered", &site.noted("offered", "true"));
     until_so("the lease is granted", || !executions(&site.job("offered")).is_empty());
+    until_so("the answer is there", || worker.proxy.seen("lease").iter().any(|it| it.status() == Some(200)));
     worker.proxy.heal();
     site.ran_again("offered");
     let job = site.job("offered");
