@@ -17,11 +17,19 @@ pub fn root() -> Result<PathBuf> {
     root.context("the package xtask has no folder above it")
 }
 
-/// The cargo that started us, in the root folder.
+/// The cargo that started us, in the root folder. What it said about this package is not passed on: build scripts that look
+/// at it (ring's does) would run again, and all that depends on them, whenever somebody calls cargo without us.
 pub fn cargo(words: &[&str]) -> Result<Command> {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
     command.args(words).current_dir(root()?);
+    let about_us = |name: &OsString| {
+        let name = name.to_string_lossy();
+        name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
+    };
+    for name in std::env::vars_os().map(|(name, _)| name).filter(about_us) {
+        command.env_remove(name);
+    }
     Ok(command)
 }
 
