@@ -47,7 +47,8 @@ pub fn of_folder(folder: &Path, acknowledged: usize, depth: Depth) -> Said<()> {
 }
 
 /// Without the large job, if it was not there: it only makes SQLite put its log away, and takes its time.
-/// Bytes that were not acknowledged are brought again: their length is there, but the cut may have torn them.
+/// Bytes that were not acknowledged are brought again: their length is there, but the cut may have torn them. Whoever went on
+/// from the length that the server tells would be refused in the end, for a digest that does not match, and begin anew.
 async fn go_on(site: &Site, acknowledged: usize) -> Said<()> {
     let is_done =
         async |step| is_done(site, step).await.map_err(|error| format!("going on, {step:?}: {error}"));
