@@ -14,6 +14,8 @@ pub struct ApiError {
     pub code: Option<String>,
     /// The same request may work in a moment.
     pub passing: bool,
+    /// The request may have been carried out all the same.
+    pub perhaps_done: bool,
     message: String,
 }
 
@@ -26,17 +28,19 @@ impl ApiError {
             exit: Exit::Infrastructure,
             code: None,
             passing: true,
+            perhaps_done: !lost.is_unsent,
             message: format!("no answer: {cause}; is the server running at {url}?"),
         }
     }
 
     /// A file could not be brought to the server.
     pub fn upload(url: &str, error: &UploadError) -> ApiError {
-        let failed = |exit: Exit| ApiError { exit, code: None, passing: false, message: error.to_string() };
+        let message = error.to_string();
+        let failed = |exit| ApiError { exit, code: None, passing: false, perhaps_done: false, message };
         match error {
             UploadError::Changed | UploadError::Stale(_) => failed(Exit::Failed),
             UploadError::Unreachable { problem, .. } => {
-                ApiError::unreachable(url, &Lost { problem: problem.clone() })
+                ApiError::unreachable(url, &Lost::perhaps_arrived(problem.clone()))
             }
             UploadError::Refused { status, code, problem } => ApiError {
                 code: Some(code.clone()),
@@ -49,22 +53,22 @@ impl ApiError {
     /// An answer came that is none.
     pub fn broken(url: &str, problem: &str) -> ApiError {
         let message = format!("{url} gave {problem}");
-        ApiError { exit: Exit::Infrastructure, code: None, passing: true, message }
+        ApiError { exit: Exit::Infrastructure, code: None, passing: true, perhaps_done: true, message }
     }
 
     /// The answer was no.
     pub fn refused(url: &str, reply: &Reply) -> ApiError {
         let status = reply.status;
-        let passing = matches!(status, 408 | 429 | 500..);
+        let (passing, perhaps_done) = (matches!(status, 408 | 429 | 500..), status >= 500);
         let exit = exit_of(status);
         match serde_json::from_slice::<wire::api::Problem>(&reply.body) {
             Ok(problem) => {
                 let message = problem.detail + next_step(status);
-                ApiError { exit, code: Some(problem.code), passing, message }
+                ApiError { exit, code: Some(problem.code), passing, perhaps_done, message }
             }
             Err(_) => {
                 let message = format!("{url} answered with status {status}; is it a Delta CI server?");
-                ApiError { exit, code: None, passing, message }
+                ApiError { exit, code: None, passing, perhaps_done, message }
             }
         }
     }
@@ -134,7 +138,7 @@ mod tests {
 
     #[test]
     fn no_answer_names_the_address_and_the_cause() {
-        let lost = Lost { problem: "client error (Connect): tcp connect error: Connection refused".into() };
+        let lost = Lost::unsent("client error (Connect): tcp connect error: Connection refused".into());
         let said = ApiError::unreachable("http://ci", &lost).to_string();
         assert_eq!(said, "no answer: Connection refused; is the server running at http://ci?");
     }

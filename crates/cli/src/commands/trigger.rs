@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use wire::api::{Plan, PlannedJob, TriggerRun, Trust};
+use server::Mint;
+use wire::api::{Plan, PlannedJob, RunView, TriggerRun, Trust};
 
-use crate::api::Connection;
+use crate::api::{ApiError, Connection, Server};
 use crate::commands::started;
 use crate::database::block_on;
 use crate::output::usage;
+use crate::wait::Patience;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -63,14 +65,33 @@ pub struct Args {
 
 pub fn run(args: Args, json: bool) -> Result<ExitCode> {
     let server = args.connection.open()?;
-    let (wait, request) = (args.wait, request(args)?);
+    let key = args.key.clone().unwrap_or_else(|| format!("cli-{:x}", Mint.holder()));
+    let (wait, request) = (args.wait, request(args, &key)?);
     block_on(async {
-        let run = server.trigger(&request).await?;
+        let run = trigger(&server, &request, &key).await?;
         started::follow(&server, run, wait, json).await
     })
 }
 
-fn request(args: Args) -> Result<TriggerRun> {
+/// A request whose answer was lost is sent again: under its key it is the same run.
+async fn trigger(server: &Server, request: &TriggerRun, key: &str) -> Result<RunView, ApiError> {
+    let mut patience = Patience::default();
+    let mut is_begun = false;
+    loop {
+        let error = match server.trigger(request).await {
+            Ok(run) => return Ok(run),
+            Err(error) => error,
+        };
+        is_begun |= error.perhaps_done;
+        if !is_begun {
+            return Err(error);
+        }
+        let known_by = format!("; it may have been started: the same with --key {key} is the same run");
+        patience.lose(error).await.map_err(|error| error.hint(&known_by))?;
+    }
+}
+
+fn request(args: Args, key: &str) -> Result<TriggerRun> {
     let plan = match &args.plan {
         Some(path) => Some(read_plan(path)?),
         None if !args.steps.is_empty() => Some(Plan { jobs: vec![job(&args)] }),
@@ -78,7 +99,7 @@ fn request(args: Args) -> Result<TriggerRun> {
         None => return Err(usage("say what to run: --step COMMAND, --plan FILE, or --repository URL")),
     };
     Ok(TriggerRun {
-        trigger_key: args.key,
+        trigger_key: Some(key.into()),
         repository: args.repository,
         r#ref: args.r#ref,
         commit: args.commit,

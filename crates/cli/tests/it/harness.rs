@@ -1,7 +1,7 @@
 //! A real server, real runners and a proxy that can be cut, for the tests of the client commands. All are gone when the
 //! test is.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -138,6 +138,7 @@ pub struct Proxy {
     pub url: String,
     open: Arc<AtomicBool>,
     streams: Arc<Mutex<Vec<TcpStream>>>,
+    losing: Arc<AtomicBool>,
 }
 
 impl Proxy {
@@ -146,15 +147,22 @@ impl Proxy {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let target: SocketAddr = site.url.trim_start_matches("http://").parse().unwrap();
         let (open, streams) = (Arc::new(AtomicBool::new(true)), Arc::new(Mutex::new(Vec::new())));
-        let proxy = Proxy { url, open: open.clone(), streams: streams.clone() };
+        let losing = Arc::new(AtomicBool::new(false));
+        let proxy = Proxy { url, open: open.clone(), streams: streams.clone(), losing: losing.clone() };
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
                 if !open.load(Ordering::SeqCst) {
                     continue; // dropped: the client is refused
                 }
-                let Ok(server) = TcpStream::connect(target) else { continue };
+                let Ok(mut server) = TcpStream::connect(target) else { continue };
                 streams.lock().unwrap().extend([client.try_clone().unwrap(), server.try_clone().unwrap()]);
                 pass(client.try_clone().unwrap(), server.try_clone().unwrap());
+                if losing.load(Ordering::SeqCst) {
+                    let _ = server.read(&mut [0]);
+                    let _ = client.shutdown(Shutdown::Both);
+                    losing.store(false, Ordering::SeqCst);
+                    continue;
+                }
                 pass(server, client);
             }
         });
@@ -167,6 +175,15 @@ impl Proxy {
         for stream in self.streams.lock().unwrap().drain(..) {
             let _ = stream.shutdown(Shutdown::Both);
         }
+    }
+
+    /// The next connection breaks when the server begins to answer.
+    pub fn lose_an_answer(&self) {
+        self.losing.store(true, Ordering::SeqCst);
+    }
+
+    pub fn has_lost_it(&self) -> bool {
+        !self.losing.load(Ordering::SeqCst)
     }
 
     pub fn reopen(&self) {

@@ -256,7 +256,7 @@ impl<H: Hire> Drive<H> {
             let reply = speaker.say(request, step, log, timeout).await;
             let (answer, problem) = match reply {
                 Ok(reply) => (answer(call, &reply, mint::jitter()), format!("status {}", reply.status)),
-                Err(Lost { problem }) => (Answer::Unknown { jitter: mint::jitter() }, problem),
+                Err(Lost { problem, .. }) => (Answer::Unknown { jitter: mint::jitter() }, problem),
             };
             if matches!(answer, Answer::Unknown { .. }) {
                 tracing::warn!(runner = %speaker.runner_id, job = speaker.job_id, ?call, problem, "no good answer");

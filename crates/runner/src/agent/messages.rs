@@ -43,7 +43,7 @@ pub async fn lease(
     };
     match client.post_json("/v1/runner/lease", json(&request), timeout).await {
         Ok(reply) => lease_answer(&reply),
-        Err(Lost { problem }) => LeaseAnswer::Trouble(problem),
+        Err(Lost { problem, .. }) => LeaseAnswer::Trouble(problem),
     }
 }
 
@@ -61,8 +61,7 @@ impl Speaker {
             Request::Heartbeat(beat) => self.heartbeat(beat, step, timeout).await,
             Request::Log { offset } => {
                 let read = log.map(|log| log.read(offset, LOG_CHUNK_BYTES_MAX)).transpose();
-                let bytes =
-                    read.map_err(|error| Lost { problem: format!("the log cannot be read: {error}") })?;
+                let bytes = read.map_err(|error| Lost::unsent(format!("the log cannot be read: {error}")))?;
                 self.log(offset, bytes.unwrap_or_default(), timeout).await
             }
             Request::Complete { verdict, artifacts, caches, started_at, finished_at } => {
@@ -105,7 +104,7 @@ impl Speaker {
 
     async fn log(&self, offset: u64, bytes: Vec<u8>, timeout: Duration) -> Result<Reply, Lost> {
         let mut lease = HeaderValue::from_str(self.lease_id.expose())
-            .map_err(|_| Lost { problem: "the lease id cannot be a header".into() })?;
+            .map_err(|_| Lost::unsent("the lease id cannot be a header".into()))?;
         lease.set_sensitive(true);
         let headers = [
             (HeaderName::from_static("delta-lease"), lease),

@@ -199,7 +199,7 @@ impl Fetcher {
                         break;
                     }
                 }
-                Err(Lost { problem: lost }) => problem = lost,
+                Err(Lost { problem: lost, .. }) => problem = lost,
             }
             tokio::time::sleep(PAUSE).await;
         }
@@ -216,7 +216,7 @@ impl Fetcher {
     ) -> Result<(Part, Option<String>), Miss> {
         let mut stream = match self.client.open_from_with(path, headers, part.length, PATIENCE).await {
             Ok(stream) => stream,
-            Err(Lost { problem }) => return Ok((part, Some(problem))),
+            Err(Lost { problem, .. }) => return Ok((part, Some(problem))),
         };
         match (stream.status, stream.begins_at) {
             (206, Some(offset)) if offset == part.length => {}
@@ -241,7 +241,7 @@ impl Fetcher {
                         break Some("more bytes than there are, or no room for them".into());
                     }
                 }
-                Ok(Some(Err(Lost { problem }))) => break Some(problem),
+                Ok(Some(Err(Lost { problem, .. }))) => break Some(problem),
                 Ok(None) => break (position < length).then(|| "it broke off".into()),
                 Err(_) => break Some("not a byte for a minute".into()),
             }

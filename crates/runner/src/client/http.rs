@@ -62,11 +62,23 @@ pub struct Reply {
     pub body: Bytes,
 }
 
-/// No answer came; whether the request arrived is not known.
+/// No answer came.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}")]
 pub struct Lost {
     pub problem: String,
+    /// Nobody was reached. Otherwise whether the request arrived is not known.
+    pub is_unsent: bool,
+}
+
+impl Lost {
+    pub fn unsent(problem: String) -> Lost {
+        Lost { problem, is_unsent: true }
+    }
+
+    pub fn perhaps_arrived(problem: String) -> Lost {
+        Lost { problem, is_unsent: false }
+    }
 }
 
 impl Client {
@@ -155,7 +167,7 @@ impl Client {
             let now = taken.bytes();
             if now == before {
                 let problem = format!("nothing moved within {} s", patience.as_secs_f64());
-                return Err(Lost { problem });
+                return Err(Lost::perhaps_arrived(problem));
             }
             before = now;
         }
@@ -224,7 +236,7 @@ impl Client {
             Transport::Secured(client) => client.request(request).await,
             Transport::Inside(client) => client.request(request).await,
         }
-        .map_err(|error| lost(&error))
+        .map_err(|error| Lost { is_unsent: error.is_connect(), ..lost(&error) })
     }
 
     async fn exchange(&self, request: Request<Body>) -> Result<Reply, Lost> {
@@ -276,7 +288,7 @@ async fn whole(body: Incoming) -> Result<Bytes, Lost> {
 async fn within<T>(timeout: Duration, answer: impl Future<Output = Result<T, Lost>>) -> Result<T, Lost> {
     match tokio::time::timeout(timeout, answer).await {
         Ok(answer) => answer,
-        Err(_) => Err(Lost { problem: format!("no answer within {} s", timeout.as_secs_f64()) }),
+        Err(_) => Err(Lost::perhaps_arrived(format!("no answer within {} s", timeout.as_secs_f64()))),
     }
 }
 
@@ -305,5 +317,5 @@ fn lost(error: &dyn Error) -> Lost {
         problem.push_str(&format!(": {error}"));
         cause = error.source();
     }
-    Lost { problem }
+    Lost::perhaps_arrived(problem)
 }

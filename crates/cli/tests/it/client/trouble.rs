@@ -97,6 +97,19 @@ fn who_waits_is_not_sent_away_by_a_broken_connection() {
 }
 
 #[test]
+fn a_trigger_whose_answer_is_lost_starts_one_run() {
+    let site = Site::start();
+    let proxy = Proxy::before(&site);
+    proxy.lose_an_answer();
+    let said = site.command(&["trigger", "--step", "true", "--server", &proxy.url]).output().unwrap();
+    let runs = site.json(&["runs"]);
+    let ids: Vec<_> =
+        runs["items"].as_array().unwrap().iter().map(|run| run["id"].as_str().unwrap()).collect();
+    assert!(proxy.has_lost_it());
+    assert_eq!(ids, [stdout(&said).trim()]);
+}
+
+#[test]
 fn completions_are_made_for_each_shell() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let output = binary(&["completions", shell]).output().unwrap();
