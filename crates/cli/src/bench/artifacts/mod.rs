@@ -1,5 +1,5 @@
 //! `deltaci bench artifacts`: bytes in and out over loopback HTTP, beside what disk and hash allow, and beside a registry
-//! when one is named. We and the peer take turns.
+//! when one is named. We and the peer take turns; what one has left to the disk is written before the other's time begins.
 
 mod sides;
 mod wire;
@@ -169,6 +169,7 @@ fn spread(
 ) -> Result<f64> {
     let mut clients = (0..connections.max(1)).map(|_| side.connect()).collect::<Result<Vec<_>>>()?;
     let share = contents.len().div_ceil(clients.len()).max(1);
+    rustix::fs::sync();
     let began = Instant::now();
     std::thread::scope(|scope| {
         let each = &each;
@@ -183,6 +184,7 @@ fn spread(
 }
 
 fn megabytes(bytes: usize, work: impl FnOnce() -> Result<()>) -> Result<f64> {
+    rustix::fs::sync();
     let began = Instant::now();
     work()?;
     Ok(bytes as f64 / 1e6 / began.elapsed().as_secs_f64())

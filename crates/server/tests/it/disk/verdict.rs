@@ -39,7 +39,7 @@ pub fn of_folder(folder: &Path, acknowledged: usize, depth: Depth) -> Said<()> {
         if depth == Depth::Look {
             return Ok(());
         }
-        go_on(&site, acknowledged).await?;
+        go_on(&site).await?;
         is_complete(&site).await?;
         site.is_sound().await?;
         nothing_is_left_over(&site).await
@@ -47,15 +47,9 @@ pub fn of_folder(folder: &Path, acknowledged: usize, depth: Depth) -> Said<()> {
 }
 
 /// Without the large job, if it was not there: it only makes SQLite put its log away, and takes its time.
-/// Bytes that were not acknowledged are brought again: their length is there, but the cut may have torn them. Whoever went on
-/// from the length that the server tells would be refused in the end, for a digest that does not match, and begin anew.
-async fn go_on(site: &Site, acknowledged: usize) -> Said<()> {
-    let is_done =
-        async |step| is_done(site, step).await.map_err(|error| format!("going on, {step:?}: {error}"));
-    for (place, step) in STEPS.into_iter().enumerate().filter(|(_, step)| *step != Step::LargeSubmitted) {
-        let may_be_torn =
-            step == Step::StreamBegun && place >= acknowledged && !is_done(Step::StreamReceived).await?;
-        if may_be_torn || !is_done(step).await? {
+async fn go_on(site: &Site) -> Said<()> {
+    for step in STEPS.into_iter().filter(|step| *step != Step::LargeSubmitted) {
+        if !is_done(site, step).await.map_err(|error| format!("going on, {step:?}: {error}"))? {
             perform(site, step).await.map_err(|error| format!("it does not go on with {step:?}: {error}"))?;
         }
     }

@@ -88,9 +88,11 @@ fn remove_file(path: &Path) -> Result<(), BlobError> {
 }
 
 fn make_folders(root: &Path) -> Result<(), BlobError> {
-    let blobs = root.join("blobs");
-    std::fs::create_dir_all(&blobs)?;
-    std::fs::create_dir_all(root.join("staging"))?;
+    let (blobs, staging) = (root.join("blobs"), root.join("staging"));
+    for folder in [&blobs, &staging] {
+        std::fs::create_dir_all(folder)?;
+        Folder::open(folder)?.spread();
+    }
     for prefix in 0..=u8::MAX {
         std::fs::create_dir_all(blobs.join(format!("{prefix:02x}")))?;
     }

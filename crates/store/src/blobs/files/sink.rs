@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::Stream;
+use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use super::folder::Folder;
@@ -23,11 +24,8 @@ pub struct Target {
 }
 
 pub struct Sink {
-    target: Arc<Target>,
+    file: Growing,
     hashing: Hashing,
-    writing: Option<JoinHandle<io::Result<()>>>,
-    syncing: Option<JoinHandle<io::Result<()>>>,
-    unsynced: u64,
 }
 
 /// How a stream that was taken in full or in part stands.
@@ -37,9 +35,20 @@ pub enum Taken<E> {
 }
 
 impl Sink {
-    /// Goes on where the file's cursor stands; `hashing` knows what comes before.
+    /// Into an empty file, which is wanted whole or not at all.
     pub fn new(target: Arc<Target>, hashing: Hashing) -> Sink {
-        Sink { target, hashing, writing: None, syncing: None, unsynced: 0 }
+        Sink {
+            file: Growing { target, end: 0, asked: 0, writing: None, syncing: None, notes: false },
+            hashing,
+        }
+    }
+
+    /// Goes on at `offset`, where the file's cursor stands; `hashing` knows what comes before. What reaches the disk is
+    /// noted in the folder, so that a later request can go on from there.
+    pub fn resumed(target: Arc<Target>, hashing: Hashing, offset: u64) -> Sink {
+        let mut sink = Sink::new(target, hashing);
+        (sink.file.end, sink.file.asked, sink.file.notes) = (offset, offset, true);
+        sink
     }
 
     /// Takes a stream of at most `length` bytes. What failed is not kept, what broke off is.
@@ -47,11 +56,24 @@ impl Sink {
     where
         St: Stream<Item = Result<Bytes, E>> + Unpin,
     {
+        let taken = self.pour(length, stream).await;
+        self.file.notes = false; // it is settled either way
+        match taken? {
+            None => Ok(Taken::Durable(self.finish().await?)),
+            Some(error) => Ok(Taken::Broken(error)),
+        }
+    }
+
+    /// To the end of the stream, or to what broke it off.
+    async fn pour<St, E>(&mut self, length: u64, stream: &mut St) -> Result<Option<E>, StageError<E>>
+    where
+        St: Stream<Item = Result<Bytes, E>> + Unpin,
+    {
         let mut room = length;
         loop {
             let batch = batch::gather(stream, BATCH_BYTES, &mut room).await;
             if let Some(End::TooLong) = batch.end {
-                self.settle().await?;
+                self.file.settle().await?;
                 return Err(BlobError::TooLong { expected: length }.into());
             }
             if !batch.chunks.is_empty() {
@@ -59,41 +81,89 @@ impl Sink {
             }
             match batch.end {
                 None | Some(End::TooLong) => {}
-                Some(End::Finished) => return Ok(Taken::Durable(self.finish().await?)),
+                Some(End::Finished) => return Ok(None),
                 Some(End::Broken(error)) => {
-                    self.settle().await?;
-                    return Ok(Taken::Broken(error));
+                    match self.file.keep() {
+                        Some(kept) => blocking::end(kept).await??,
+                        None => self.file.settle().await?,
+                    }
+                    return Ok(Some(error));
                 }
             }
         }
     }
 
     pub async fn write(&mut self, batch: Vec<Bytes>) -> Result<(), BlobError> {
-        self.settle_writing().await?;
-        self.unsynced += batch.iter().map(|bytes| bytes.len() as u64).sum::<u64>();
-        let (target, chunks) = (self.target.clone(), batch.clone());
-        self.writing = Some(blocking::begin(move || write_all(&target.file, &chunks)));
+        let settled = self.file.write(batch.clone()).await?;
         self.hashing.feed(batch).await?;
-        if self.unsynced >= SYNC_STEP_BYTES && self.syncing.as_ref().is_none_or(JoinHandle::is_finished) {
-            self.settle_syncing().await?;
-            self.unsynced = 0;
-            self.syncing = Some(self.sync());
-        }
-        Ok(())
+        self.file.step(settled).await
     }
 
     /// All of it on the disk, and what it is.
     pub async fn finish(mut self) -> Result<Staged, BlobError> {
-        self.settle().await?;
-        let syncing = self.sync();
+        self.file.settle().await?;
+        let syncing = self.file.sync(None);
         let staged = self.hashing.finish().await?;
-        blocking::end(syncing).await?.map_err(unsynced)?;
+        blocking::end(syncing).await??;
         Ok(staged)
     }
+}
 
-    fn sync(&self) -> JoinHandle<io::Result<()>> {
+/// The file while batches are on their way into it.
+struct Growing {
+    target: Arc<Target>,
+    /// Where it ends when the batch on its way is written.
+    end: u64,
+    /// Where it ended when the disk was last told to begin.
+    asked: u64,
+    writing: Option<JoinHandle<io::Result<()>>>,
+    syncing: Option<JoinHandle<Result<(), BlobError>>>,
+    /// What is on the disk is noted in the folder, also of a stream that nobody waits for any more.
+    notes: bool,
+}
+
+impl Growing {
+    /// Begins to write a batch, and says how much was written before it.
+    async fn write(&mut self, batch: Vec<Bytes>) -> Result<u64, BlobError> {
+        self.settle_writing().await?;
+        let settled = self.end;
+        self.end += batch.iter().map(|bytes| bytes.len() as u64).sum::<u64>();
         let target = self.target.clone();
-        blocking::begin(move || target.file.sync_data())
+        self.writing = Some(blocking::begin(move || write_all(&target.file, &batch)));
+        Ok(settled)
+    }
+
+    /// Tells the disk to begin, when there is enough for it.
+    async fn step(&mut self, settled: u64) -> Result<(), BlobError> {
+        let is_idle = self.syncing.as_ref().is_none_or(JoinHandle::is_finished);
+        if is_idle && self.end - self.asked >= SYNC_STEP_BYTES {
+            self.settle_syncing().await?;
+            self.asked = self.end;
+            self.syncing = Some(self.sync(self.notes.then_some(settled)));
+        }
+        Ok(())
+    }
+
+    /// Sees to it that a later request finds what was written by now, whether or not anybody waits for it.
+    fn keep(&mut self) -> Option<JoinHandle<Result<(), BlobError>>> {
+        let notes = std::mem::take(&mut self.notes);
+        let runtime = Handle::try_current().ok().filter(|_| notes)?;
+        let (target, end, asked) = (self.target.clone(), self.end, self.asked);
+        let (writing, syncing) = (self.writing.take(), self.syncing.take());
+        let mut rest = Growing { target, end, asked, writing, syncing, notes: false };
+        Some(runtime.spawn(async move {
+            rest.settle().await?;
+            blocking::end(rest.sync(Some(end))).await?
+        }))
+    }
+
+    /// Then notes how far the file is on the disk.
+    fn sync(&self, reached: Option<u64>) -> JoinHandle<Result<(), BlobError>> {
+        let target = self.target.clone();
+        blocking::begin(move || {
+            target.file.sync_data().map_err(unsynced)?;
+            reached.map_or(Ok(()), |bytes| target.folder.note_synced(bytes))
+        })
     }
 
     async fn settle(&mut self) -> Result<(), BlobError> {
@@ -110,9 +180,16 @@ impl Sink {
 
     async fn settle_syncing(&mut self) -> Result<(), BlobError> {
         match self.syncing.take() {
-            Some(syncing) => blocking::end(syncing).await?.map_err(unsynced),
+            Some(syncing) => blocking::end(syncing).await?,
             None => Ok(()),
         }
+    }
+}
+
+impl Drop for Growing {
+    /// Its request went away in the middle. The next one waits for its turn, until this is kept.
+    fn drop(&mut self) {
+        let _ = self.keep();
     }
 }
 

@@ -29,7 +29,7 @@ impl Files {
     {
         let room = length.checked_sub(offset).ok_or(BlobError::TooLong { expected: length })?;
         let (target, hashing) = self.resume(at, offset).await?;
-        let taken = match Sink::new(target.clone(), hashing).take(room, &mut bytes).await {
+        let taken = match Sink::resumed(target.clone(), hashing, offset).take(room, &mut bytes).await {
             Ok(taken) => taken,
             Err(StageError::Blob(error)) => {
                 self.give_back(target, offset, error.clone()).await?;
@@ -57,12 +57,9 @@ impl Files {
                 Err(BlobError::NotFound) => return Ok(0),
                 folder => folder?,
             };
-            if let Some(length) = folder.length(BYTES)? {
-                return Ok(length);
-            }
             match folder.whole()? {
                 Some(whole) => Ok(folder.length(&whole)?.unwrap_or(0)),
-                None => Ok(0),
+                None => folder.synced(),
             }
         })
         .await
@@ -74,14 +71,16 @@ impl Files {
         let (target, hasher) = blocking::run(move || {
             let folder = Folder::make(&path)?;
             if let Some(whole) = folder.whole()? {
-                folder.rename(&whole, BYTES)?; // it is written again, so it is not whole until it is hashed again
+                // It is written again, so it is not whole until it is hashed again.
+                folder.note_synced(folder.length(&whole)?.unwrap_or(0))?;
+                folder.rename(&whole, BYTES)?;
             }
             let mut file = folder.file(BYTES, READ_WRITE)?;
-            let staged = file.metadata()?.len();
+            let staged = folder.synced()?;
             if staged < offset {
                 return Err(BlobError::Gap { staged });
             }
-            file.set_len(offset)?;
+            folder.cut(&file, offset)?;
             let hasher = hash_all(&mut file)?;
             Ok((Arc::new(Target { folder, file }), hasher))
         })
@@ -91,9 +90,9 @@ impl Files {
 
     /// Undoes a transfer that failed. After a failed sync nobody knows what the disk holds: then nothing is kept.
     async fn give_back(&self, target: Arc<Target>, offset: u64, error: BlobError) -> Result<(), BlobError> {
-        blocking::run(move || match error {
-            BlobError::TooLong { .. } | BlobError::Full => Ok(target.file.set_len(offset)?),
-            _ => target.folder.remove(BYTES),
+        blocking::run(move || {
+            let kept = if let BlobError::TooLong { .. } | BlobError::Full = error { offset } else { 0 };
+            target.folder.cut(&target.file, kept)
         })
         .await
     }
@@ -104,6 +103,8 @@ impl Files {
         blocking::run(move || {
             if whole {
                 target.folder.rename(BYTES, &whole_name(staged.digest))?;
+            } else {
+                target.folder.note_synced(staged.length)?;
             }
             target.folder.sync()?;
             Folder::open(&root)?.sync()

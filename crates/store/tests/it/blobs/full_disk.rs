@@ -51,7 +51,11 @@ fn a_full_disk_refuses_and_keeps_what_it_has() {
         assert_eq!(blobs.put(&key, large.clone()).await, Err(BlobError::Full));
         assert_eq!(blobs.write_part(&at, 1, length, whole(&large)).await, Err(full));
         assert_eq!(blobs.length(&key).await, Ok(None), "nothing half-visible");
-        assert_eq!(files_below(disk.0.path()).len(), 2, "the kept one, and the acknowledged megabyte");
+        assert_eq!(
+            files_below(disk.0.path()).len(),
+            3,
+            "the kept one, the acknowledged megabyte, and that it was"
+        );
         assert_eq!(read(&blobs, &kept_key, 0..kept.len() as u64).await.unwrap(), kept);
 
         blobs.delete(&kept_key).await.unwrap();

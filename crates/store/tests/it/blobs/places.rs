@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream::{self, Stream, TryStreamExt};
@@ -68,6 +69,14 @@ impl Place {
         let mut left = files_below(self.folder.path());
         left.retain(|path| !path.file_name().unwrap().to_string_lossy().starts_with(".bucket-"));
         left
+    }
+
+    /// Waits until so many bytes of an upload are in its file, on the disk or not.
+    pub async fn has_come(&self, at: &Staging, bytes: u64) {
+        let file = self.path().join(at.as_str()).join("bytes");
+        while std::fs::metadata(&file).map_or(0, |found| found.len()) < bytes {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 
     /// All bytes under a key.

@@ -70,6 +70,46 @@ fn an_upload_goes_on_only_from_what_is_here() {
     });
 }
 
+/// What came is kept, once it is on the disk; another request waits for that.
+#[test]
+fn an_upload_whose_request_went_away_goes_on_from_what_had_come() {
+    files(async |place: Place| {
+        let bytes = sample(1, 2 * MIB);
+        let (at, key, length) = (staging(1), key_of(&bytes, 1), bytes.len() as u64);
+        let hanging = {
+            let (blobs, at, key) = (place.blobs.clone(), at.clone(), key.clone());
+            let stalled = whole(&bytes.slice(..MIB)).chain(futures_util::stream::pending());
+            tokio::spawn(async move { blobs.stage(&at, &key, 0, length, stalled).await })
+        };
+        place.has_come(&at, MIB as u64).await;
+        assert_eq!(place.blobs.staged(&at).await, Ok(0), "a power cut could still take it");
+        hanging.abort();
+        while place.blobs.staged(&at).await.unwrap() < MIB as u64 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        place.blobs.stage(&at, &key, MIB as u64, length, whole(&bytes.slice(MIB..))).await.unwrap();
+        place.blobs.place(&at, &key).await.unwrap();
+        assert_eq!(place.contents(&key).await.unwrap(), bytes);
+    });
+}
+
+/// After a power cut the file may be as long as it was, with nothing in it. Only what was noted counts.
+#[test]
+fn bytes_that_nobody_noted_as_synced_do_not_count() {
+    files(async |place: Place| {
+        let bytes = sample(1, 3_000);
+        let (at, key) = (staging(1), key_of(&bytes, 1));
+        place.blobs.stage(&at, &key, 0, 3_000, whole(&bytes.slice(..1_000))).await.unwrap();
+        let torn = place.path().join(at.as_str()).join("bytes");
+        std::fs::OpenOptions::new().write(true).open(torn).unwrap().set_len(2_000).unwrap();
+        assert_eq!(place.blobs.staged(&at).await, Ok(1_000));
+        let beyond = place.blobs.stage(&at, &key, 2_000, 3_000, whole(&bytes.slice(2_000..))).await;
+        assert_eq!(beyond, Err(StageError::Blob(BlobError::Gap { staged: 1_000 })));
+        let staged = place.blobs.stage(&at, &key, 1_000, 3_000, whole(&bytes.slice(1_000..))).await.unwrap();
+        assert_eq!(staged.digest, digest_of(&bytes));
+    });
+}
+
 /// The first request hangs in the middle. The second must not mix its bytes in.
 #[test]
 fn two_requests_on_one_upload_take_turns() {
@@ -81,9 +121,7 @@ fn two_requests_on_one_upload_take_turns() {
             let stalled = whole(&bytes.slice(..MIB + 7)).chain(futures_util::stream::pending());
             tokio::spawn(async move { blobs.stage(&at, &key, 0, length, stalled).await })
         };
-        while place.blobs.staged(&at).await.unwrap() < MIB as u64 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        place.has_come(&at, MIB as u64).await;
         let busy = place.blobs.stage(&at, &key, 0, length, whole(&bytes)).await;
         assert_eq!(busy, Err(StageError::Blob(BlobError::Busy)));
         hanging.abort();
@@ -123,9 +161,7 @@ fn a_discarded_upload_cannot_be_finished_by_its_straggler() {
             let (blobs, at, key) = (place.blobs.clone(), at.clone(), key.clone());
             tokio::spawn(async move { blobs.stage(&at, &key, 0, length, slow).await })
         };
-        while place.blobs.staged(&at).await.unwrap() < MIB as u64 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        place.has_come(&at, MIB as u64).await;
         place.blobs.discard(&at, &key, None).await.unwrap();
         go.send(()).unwrap();
         assert_eq!(straggler.await.unwrap(), Err(StageError::Blob(BlobError::NotFound)));
