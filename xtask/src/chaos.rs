@@ -1,5 +1,6 @@
 //! `cargo xtask chaos`: `deltaci verify` again and again, in more places than a user has: on SQLite, with two servers on one
-//! PostgreSQL, with runners that the kernel cuts off, on a disk that is full again and again.
+//! PostgreSQL, with runners that the kernel cuts off, on a disk that is full again and again. The long profile also goes
+//! through the models and simulated systems that are too many for CI.
 //!
 //! Never: a promise. What is tried and judged is in `crates/cli/src/verify`; this room only gives it places.
 
@@ -14,7 +15,7 @@ use crate::workspace::{cargo, root, run_to_end};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Profile {
     Short,
-    /// 2,000 kills.
+    /// 2,000 kills, 60,000 simulated systems, and the largest models.
     Long,
 }
 
@@ -50,11 +51,19 @@ fn rounds(profile: Profile) -> Vec<(Place, u32)> {
     }
 }
 
+const SYSTEMS: &str = "60000";
+
 /// Small enough to be filled at once, large enough for the records of a hundred kills.
 const DISK: &str = "size=96m,mode=0700";
 
 /// Returns the exit code of the first round that fails. `older` is the program of an earlier version, to begin with.
 pub fn run(profile: Profile, seed: u64, older: Option<&Path>) -> Result<u8> {
+    if profile == Profile::Long {
+        let code = think()?;
+        if code != 0 {
+            return Ok(code);
+        }
+    }
     let code = run_to_end(&mut cargo(&["build", "--locked", "--package", "deltaci"])?)?;
     if code != 0 {
         return Ok(code);
@@ -82,6 +91,21 @@ pub fn run(profile: Profile, seed: u64, older: Option<&Path>) -> Result<u8> {
         }
     }
     Ok(0)
+}
+
+/// What needs no process.
+fn think() -> Result<u8> {
+    let sim = |words: &[&str]| {
+        let test = ["test", "--locked", "--release", "--package", "sim", "--test", "it", "--", "--nocapture"];
+        cargo(&[&test, words].concat())
+    };
+    eprintln!("\n--- the largest models");
+    let code = run_to_end(&mut sim(&["--ignored", "deep::"])?)?;
+    if code != 0 {
+        return Ok(code);
+    }
+    eprintln!("\n--- {SYSTEMS} simulated systems");
+    run_to_end(sim(&["simulation::many"])?.env("DELTACI_SIM_SEEDS", SYSTEMS))
 }
 
 fn visit(place: Place, command: &mut Command) -> Result<u8> {

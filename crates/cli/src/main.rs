@@ -96,6 +96,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    malloc::one_arena_per_core();
     // Before the flags of all the others are made ready: a keeper is started for every job.
     if std::env::args_os().nth(1).is_some_and(|word| word == "keep") {
         return runner::keeper::main();

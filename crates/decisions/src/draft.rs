@@ -81,6 +81,11 @@ impl<'a> Draft<'a> {
         R::changed(&self.changes).get(key).or_else(|| R::shelf(self.book).get(key))
     }
 
+    /// Without the note that it was read: for where being late does no harm.
+    pub fn peek<R: Kept>(&self, key: &R::Key) -> Option<&R> {
+        R::changed(&self.changes).get(key).or_else(|| R::shelf(self.book).peek(key))
+    }
+
     /// A copy to work on, of a record that must be there: whoever asked for one part of a family loaded the others.
     pub fn copy<R: Kept>(&self, key: &R::Key) -> R {
         self.get(key).cloned().expect("a family is loaded whole")

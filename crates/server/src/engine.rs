@@ -6,12 +6,13 @@
 use decisions::jobs::ReleaseDependents;
 use decisions::records::QueueId;
 use decisions::runs::SweepRun;
-use decisions::{Answer, Command, Hint, Policy};
-use store::{Store, StoreError};
+use decisions::{Answer, Book, Command, Hint, Policy};
+use store::{Loaded, Store, StoreError};
 use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
+use wire::Time;
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::clock::Clock;
@@ -70,7 +71,8 @@ impl<S: Store> Engine<S> {
             deliver: deliver.clone(),
             commits: commits.clone(),
             stopping,
-            saving: VecDeque::new(),
+            on_their_way: JoinSet::new(),
+            before: 0,
             alone: 0,
             queues_told: HashSet::new(),
             metrics: metrics.clone(),
@@ -144,8 +146,9 @@ struct Shell<S> {
     deliver: Arc<Notify>,
     commits: watch::Sender<u64>,
     stopping: watch::Receiver<bool>,
-    /// Batches on their way to the disk, the oldest first.
-    saving: VecDeque<Saving>,
+    on_their_way: JoinSet<Saved>,
+    /// The size of the batch that was sent last.
+    before: usize,
     /// Batches that must still go one at a time, because two at once got into each other's way.
     alone: u32,
     /// Queues that were told of after a commit: whoever listens can find them in the store.
@@ -153,20 +156,48 @@ struct Shell<S> {
     metrics: Arc<Metrics>,
 }
 
-struct Saving {
-    commands: usize,
+/// A batch on what it found, not written yet.
+struct Decided<S: Store> {
+    batch: Batch<Ticket>,
+    book: Book,
+    session: S::Session,
     steps: Steps,
-    task: JoinHandle<(Batch<Ticket>, Result<(), StoreError>)>,
 }
 
-/// Where a load does not see what is on its way, more batches would only be smaller, and each costs a commit.
-const SAVING_MAX: usize = 2;
+/// How a batch ended.
+struct Saved {
+    batch: Batch<Ticket>,
+    steps: Steps,
+    result: Result<(), StoreError>,
+}
+
+async fn decide<S: Store>(store: &S, mut batch: Batch<Ticket>, now: Time) -> Result<Decided<S>, Saved> {
+    match store.load(&batch.asks(), now).await {
+        Err(error) => Err(Saved { batch, steps: Steps::new(), result: Err(error) }),
+        Ok(Loaded { mut book, now, session }) => {
+            batch.handle_loaded(&mut book, now);
+            let steps = steps_of(&book.appended.transitions);
+            Ok(Decided { batch, book, session, steps })
+        }
+    }
+}
+
+impl<S: Store> Decided<S> {
+    async fn save(self, store: &S) -> Saved {
+        let result = store.save(self.session, self.book).await;
+        Saved { batch: self.batch, steps: self.steps, result }
+    }
+}
+
+/// Where a load does not see what is on its way, batches that overlap keep the database busy while one of them waits for
+/// the disk; more of them would only be smaller, and each costs a commit.
+const BESIDE_MAX: usize = 2;
 
 /// Where it does, what is decided while others are written shares their commit: small batches keep all hands busy.
-const SAVING_MAX_AHEAD: usize = 4;
-const AHEAD_MAX: usize = 128;
+const AHEAD_MAX: usize = 4;
+const AHEAD_COMMANDS_MAX: usize = 128;
 /// A batch beside others should be worth its way through the threads.
-const AHEAD_MIN: usize = 64;
+const AHEAD_COMMANDS_MIN: usize = 64;
 
 /// After a conflict, so many batches do not overlap.
 const ALONE: u32 = 64;
@@ -199,7 +230,7 @@ impl<S: Store> Shell<S> {
             }
             if let Some(batch) = self.next_batch() {
                 self.begin(batch).await;
-            } else if self.saving.is_empty() {
+            } else if self.on_their_way.is_empty() {
                 return;
             } else {
                 self.wait().await;
@@ -207,65 +238,64 @@ impl<S: Store> Shell<S> {
         }
     }
 
-    /// A batch beside those that are being saved must be worth it.
+    /// A batch beside those that are on their way must be worth it.
     fn next_batch(&mut self) -> Option<Batch<Ticket>> {
-        let waiting = self.perform.waiting();
-        let may = match self.saving.back() {
-            None => true,
-            Some(_) if self.alone > 0 || self.perform.has_again() => false,
-            Some(before) if S::SEES_AHEAD => {
-                self.saving.len() < SAVING_MAX_AHEAD && waiting >= before.commands.min(AHEAD_MIN)
-            }
-            Some(before) => self.saving.len() < SAVING_MAX && waiting * 4 >= before.commands * 3,
+        let (waiting, beside) = (self.perform.waiting(), self.on_their_way.len());
+        let may = match beside {
+            0 => true,
+            _ if self.alone > 0 || self.perform.has_again() => false,
+            _ if S::SEES_AHEAD => beside < AHEAD_MAX && waiting >= self.before.min(AHEAD_COMMANDS_MIN),
+            _ => beside < BESIDE_MAX && waiting * 4 >= self.before * 3,
         };
-        let most = if S::SEES_AHEAD { AHEAD_MAX } else { BATCH_MAX };
+        let most = if S::SEES_AHEAD { AHEAD_COMMANDS_MAX } else { BATCH_MAX };
         if may { self.perform.poll_batch(most) } else { None }
     }
 
-    /// Loads and decides; the saving goes on by itself.
-    async fn begin(&mut self, mut batch: Batch<Ticket>) {
-        let loaded = match self.store.load(&batch.asks(), self.clock.now()).await {
-            Ok(loaded) => loaded,
-            Err(error) => {
-                let settled = self.perform.handle_saved(batch, Err(error));
-                return self.settle(settled);
-            }
-        };
-        let mut book = loaded.book;
-        self.perform.handle_loaded(&mut batch, &mut book, loaded.now);
-        if S::SEES_AHEAD {
-            let told = |queue: &QueueId| self.queues_told.contains(queue);
-            batch.ready_ahead(told).for_each(|hint| drop(self.hints.send(hint))); // nobody may be listening
+    /// Sends a batch on its way. Where a load sees what is being saved, it is loaded and decided first: the next load must
+    /// find it.
+    async fn begin(&mut self, batch: Batch<Ticket>) {
+        self.before = batch.size();
+        let (store, now) = (self.store.clone(), self.clock.now());
+        if !S::SEES_AHEAD {
+            self.on_their_way.spawn(async move {
+                match decide(&*store, batch, now).await {
+                    Ok(decided) => decided.save(&*store).await,
+                    Err(failed) => failed,
+                }
+            });
+            return;
         }
-        let (store, session) = (self.store.clone(), loaded.session);
-        let (commands, steps) = (batch.size(), steps_of(&book.appended.transitions));
-        let task = tokio::spawn(async move {
-            let saved = store.save(session, book).await;
-            (batch, saved)
-        });
-        self.saving.push_back(Saving { commands, steps, task });
+        match decide(&*store, batch, now).await {
+            Err(failed) => self.saved(failed),
+            Ok(mut decided) => {
+                let told = |queue: &QueueId| self.queues_told.contains(queue);
+                let ahead = decided.batch.ready_ahead(told);
+                ahead.for_each(|hint| drop(self.hints.send(hint))); // nobody may be listening
+                self.on_their_way.spawn(async move { decided.save(&*store).await });
+            }
+        }
     }
 
-    /// Until the oldest save is over or a command comes.
+    /// Until a batch is through or a command comes.
     async fn wait(&mut self) {
-        let oldest = self.saving.front_mut().expect("only waited for while something is saved");
         tokio::select! {
             biased;
-            done = &mut oldest.task => {
-                let (batch, saved) = done.expect("saving does not panic");
-                if let (Some(Saving { commands, steps, .. }), Ok(())) = (self.saving.pop_front(), &saved) {
-                    self.metrics.saved(commands, steps);
-                    self.commits.send_modify(|commits| *commits += 1);
-                }
-                self.alone = match &saved {
-                    Err(StoreError::Conflict(_)) => ALONE,
-                    Ok(()) | Err(_) => self.alone.saturating_sub(1),
-                };
-                let settled = self.perform.handle_saved(batch, saved);
-                self.settle(settled);
-            }
+            Some(saved) = self.on_their_way.join_next() => self.saved(saved.expect("saving does not panic")),
             Some((command, ticket)) = self.incoming.recv() => self.take_in(command, ticket),
         }
+    }
+
+    fn saved(&mut self, Saved { batch, steps, result }: Saved) {
+        if result.is_ok() {
+            self.metrics.saved(batch.size(), steps);
+            self.commits.send_modify(|commits| *commits += 1);
+        }
+        self.alone = match &result {
+            Err(StoreError::Conflict(_)) => ALONE,
+            Ok(()) | Err(_) => self.alone.saturating_sub(1),
+        };
+        let settled = self.perform.handle_saved(batch, result);
+        self.settle(settled);
     }
 
     fn settle(&mut self, settled: Settled<Ticket>) {

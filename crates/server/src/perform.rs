@@ -8,6 +8,7 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use decisions::ask::merged;
 use decisions::records::QueueId;
@@ -74,6 +75,7 @@ pub struct Batch<T> {
     decided: Vec<Result<Answer, Failure>>,
     hints: Vec<Hint>,
     conflicts: u32,
+    deciding: Arc<Deciding>,
 }
 
 /// What the shell does after a save.
@@ -93,14 +95,19 @@ impl<T> Default for Settled<T> {
 /// How a command is decided.
 pub type Decide = fn(&Book, &Command, Time, &Policy) -> Result<Decision, Refusal>;
 
+#[derive(Debug)]
+struct Deciding {
+    policy: Policy,
+    decide: Decide,
+}
+
 /// Everything that waits.
 #[derive(Debug)]
 pub struct Perform<T> {
     waiting: VecDeque<Waiting<T>>,
     /// Batches that must go again, before anything new.
     again: Vec<Batch<T>>,
-    policy: Policy,
-    decide: Decide,
+    deciding: Arc<Deciding>,
 }
 
 impl<T> Perform<T> {
@@ -110,7 +117,11 @@ impl<T> Perform<T> {
 
     /// With something around the decisions: a simulator plants its mistakes so.
     pub fn deciding(policy: Policy, decide: Decide) -> Perform<T> {
-        Perform { waiting: VecDeque::new(), again: Vec::new(), policy, decide }
+        Perform {
+            waiting: VecDeque::new(),
+            again: Vec::new(),
+            deciding: Arc::new(Deciding { policy, decide }),
+        }
     }
 
     /// Takes a command in, or hands the ticket back when too much is waiting.
@@ -138,17 +149,7 @@ impl<T> Perform<T> {
             return Some(batch);
         }
         let count = self.waiting.len().min(most);
-        (count > 0).then(|| Batch::new(self.waiting.drain(..count).collect(), 0))
-    }
-
-    /// Decides the batch on what was loaded; the book then holds what must be saved.
-    pub fn handle_loaded(&self, batch: &mut Batch<T>, book: &mut Book, now: Time) {
-        batch.decided.clear();
-        batch.hints.clear();
-        for waiting in &batch.waiting {
-            let decided = self.decide_one(book, &waiting.command, now, &mut batch.hints);
-            batch.decided.push(decided);
-        }
+        (count > 0).then(|| Batch::new(self.waiting.drain(..count).collect(), 0, self.deciding.clone()))
     }
 
     /// The save, or the load before it, came to this.
@@ -170,6 +171,22 @@ impl<T> Perform<T> {
         }
     }
 
+    fn conflicted(&mut self, mut batch: Batch<T>) {
+        batch.conflicts += 1;
+        if batch.conflicts >= CONFLICTS_BEFORE_SPLIT && batch.waiting.len() > 1 {
+            return self.split(batch);
+        }
+        self.again.push(batch);
+    }
+
+    fn split(&mut self, mut batch: Batch<T>) {
+        let second = batch.waiting.split_off(batch.waiting.len() / 2);
+        self.again.push(Batch::new(second, batch.conflicts, batch.deciding.clone()));
+        self.again.push(Batch::new(batch.waiting, batch.conflicts, batch.deciding));
+    }
+}
+
+impl Deciding {
     /// A mistake of ours must not take the batch down: the book is only changed after the decision is whole.
     fn decide_one(
         &self,
@@ -184,25 +201,11 @@ impl<T> Perform<T> {
         hints.extend(decision.hints);
         Ok(decision.answer)
     }
-
-    fn conflicted(&mut self, mut batch: Batch<T>) {
-        batch.conflicts += 1;
-        if batch.conflicts >= CONFLICTS_BEFORE_SPLIT && batch.waiting.len() > 1 {
-            return self.split(batch);
-        }
-        self.again.push(batch);
-    }
-
-    fn split(&mut self, mut batch: Batch<T>) {
-        let second = batch.waiting.split_off(batch.waiting.len() / 2);
-        self.again.push(Batch::new(second, batch.conflicts));
-        self.again.push(Batch::new(batch.waiting, batch.conflicts));
-    }
 }
 
 impl<T> Batch<T> {
-    fn new(waiting: Vec<Waiting<T>>, conflicts: u32) -> Batch<T> {
-        Batch { waiting, decided: Vec::new(), hints: Vec::new(), conflicts }
+    fn new(waiting: Vec<Waiting<T>>, conflicts: u32, deciding: Arc<Deciding>) -> Batch<T> {
+        Batch { waiting, decided: Vec::new(), hints: Vec::new(), conflicts, deciding }
     }
 
     pub fn size(&self) -> usize {
@@ -214,6 +217,16 @@ impl<T> Batch<T> {
         let mut asks = Vec::with_capacity(self.waiting.len() * 2);
         self.waiting.iter().for_each(|waiting| waiting.command.asks(&mut asks));
         merged(asks)
+    }
+
+    /// Decides the commands on what was loaded; the book then holds what must be saved.
+    pub fn handle_loaded(&mut self, book: &mut Book, now: Time) {
+        self.decided.clear();
+        self.hints.clear();
+        for waiting in &self.waiting {
+            let decided = self.deciding.decide_one(book, &waiting.command, now, &mut self.hints);
+            self.decided.push(decided);
+        }
     }
 
     /// Takes out which queues have work before the save is over. Only where a load already sees this batch: what is

@@ -34,10 +34,11 @@ pub fn back_in_queue(draft: &mut Draft<'_>, mut attempt: Attempt) {
     draft.put(job);
 }
 
-/// The runner that holds the lease. Its record was loaded with the execution's family.
+/// The runner that holds the lease. Its record was loaded with the execution's family. What it says is advice for the next
+/// lease, so being late does no harm: it is not held still for every message of the runner.
 pub fn runner_of<'d>(draft: &'d Draft<'_>, execution: &Execution) -> Option<&'d Runner> {
     let job: &Job = draft.book().jobs.peek(&execution.job()).expect("a family is loaded whole");
-    draft.get(&execution.runner_key(job.tenant))
+    draft.peek(&execution.runner_key(job.tenant))
 }
 
 /// Three in a row and the runner gets no leases for a while.

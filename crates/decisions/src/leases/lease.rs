@@ -82,7 +82,7 @@ impl Lease {
     fn greet(&self, draft: &mut Draft<'_>) -> Option<wire::Time> {
         let now = draft.now;
         let key = self.key();
-        let known: Option<&Runner> = draft.get(&key);
+        let known: Option<&Runner> = draft.peek(&key);
         let barred_until = known.and_then(|runner| runner.barred_until).filter(|until| *until > now);
         let is_news = |runner: &Runner| {
             now.since(runner.last_seen_at) >= draft.policy.last_seen_step

@@ -119,7 +119,7 @@ fn a_queue_with_work_is_told_of_once() {
             core.handle_command(submit, ()).unwrap();
             let mut batch = core.poll_batch(BATCH_MAX).unwrap();
             let mut loaded = world.store.load(&batch.asks(), world.now).await.unwrap();
-            core.handle_loaded(&mut batch, &mut loaded.book, loaded.now);
+            batch.handle_loaded(&mut loaded.book, loaded.now);
             let ahead = batch.ready_ahead(|_| told).filter(is_ready).count();
             let saved = world.store.save(loaded.session, loaded.book).await;
             let after = core.handle_saved(batch, saved).hints.iter().filter(|hint| is_ready(hint)).count();

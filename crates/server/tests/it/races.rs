@@ -50,7 +50,7 @@ impl Race {
             core.handle_command(command, ()).unwrap();
             let mut batch = core.poll_batch(BATCH_MAX).unwrap();
             let mut loaded = store.load(&batch.asks(), self.world.now).await.unwrap();
-            core.handle_loaded(&mut batch, &mut loaded.book, loaded.now);
+            batch.handle_loaded(&mut loaded.book, loaded.now);
             prepared.push((batch, loaded));
         }
         let mut answers = Vec::new();
@@ -86,7 +86,7 @@ async fn finish(
     for _ in 0..ROUNDS_MAX {
         let Some(mut batch) = core.poll_batch(BATCH_MAX) else { return answers };
         let mut loaded = store.load(&batch.asks(), now).await.unwrap();
-        core.handle_loaded(&mut batch, &mut loaded.book, loaded.now);
+        batch.handle_loaded(&mut loaded.book, loaded.now);
         let saved: Result<(), StoreError> = store.save(loaded.session, loaded.book).await;
         answers.extend(core.handle_saved(batch, saved).answers);
     }

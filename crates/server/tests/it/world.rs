@@ -108,7 +108,7 @@ impl<S: Store> World<S> {
             Err(error) => return self.perform.handle_saved(batch, Err(error)),
         };
         let mut book = loaded.book;
-        self.perform.handle_loaded(&mut batch, &mut book, loaded.now);
+        batch.handle_loaded(&mut book, loaded.now);
         let saved = self.store.save(loaded.session, book).await;
         self.perform.handle_saved(batch, saved)
     }

@@ -113,7 +113,7 @@ impl World {
         let asks = batch.asks();
         let loaded = now(self.store.load(&asks, self.now)).expect("memory can be read");
         let mut book = loaded.book;
-        self.servers[index].perform.handle_loaded(&mut batch, &mut book, loaded.now);
+        batch.handle_loaded(&mut book, loaded.now);
         let mut takes = self.dice.disk.millis(1, 15);
         if self.faults.strikes(Class::SaveSlow) {
             takes += self.faults.dice(Class::SaveSlow).millis(50, 4_000);

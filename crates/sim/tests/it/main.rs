@@ -1,6 +1,7 @@
 //! Every reachable world of each model, and the mistakes that must be found in them. The numbers of worlds are pinned: when
 //! one changes, so has what can happen.
 
+mod deep;
 mod history;
 mod leases;
 mod outbox;

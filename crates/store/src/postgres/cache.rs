@@ -1,4 +1,5 @@
-//! Records as this process last wrote them, so that a job's next message need not read them again.
+//! Records as this process last wrote them, so that a job's next message need not read them again; and runners as it last
+//! found them, whom every message names and hardly any writes.
 //!
 //! Every save of every server moves one counter in the database. As long as it stands where our own last save left it,
 //! nobody else has written, and what we wrote is what is there. A load compares the counter in its own snapshot.
@@ -80,6 +81,15 @@ impl Cache {
         for (job, spec) in &book.appended.specs {
             if spec.len() <= SPEC_BYTES_MAX {
                 self.specs.keep(*job, spec.clone());
+            }
+        }
+    }
+
+    /// A load has found these as of a save; if that is still the last, nobody has changed them.
+    pub fn loaded(&mut self, as_of: Save, runners: Vec<(Version, Arc<Runner>)>) {
+        if self.last == Some(as_of) {
+            for (version, runner) in runners {
+                self.runners.keep(runner.key(), (version, runner));
             }
         }
     }

@@ -22,6 +22,8 @@ pub struct Filling {
     /// The last save that the snapshot shows, and its time.
     pub moment: Option<(Save, Time)>,
     pub needs: Needs,
+    /// Read from the table, not recalled.
+    pub runners_found: Vec<(Version, Arc<Runner>)>,
     /// Whose webhooks are in the book, or on their way.
     told: BTreeSet<TenantId>,
     /// Runners that hold leases of these jobs, of tenants that only the jobs will name.
@@ -224,7 +226,9 @@ impl Filling {
     }
 
     pub fn runner(&mut self, cells: &mut Cells<'_>) -> Result<(), StoreError> {
-        self.versions.bring::<Runner>(&mut self.book, seen(cells)?);
+        let found = seen::<Runner>(cells)?;
+        self.runners_found.push(found.clone());
+        self.versions.bring(&mut self.book, found);
         Ok(())
     }
 

@@ -51,7 +51,9 @@ pub async fn load(store: &Postgres, asks: &[Ask]) -> Result<Loaded<Session>, Sto
         answer(&reader, &mut filling, questions).await?;
     }
     tokio::spawn(end(reader));
-    let (_, now) = filling.moment.ok_or_else(|| StoreError::Unavailable("event_head has no row".into()))?;
+    let moment = filling.moment;
+    let (as_of, now) = moment.ok_or_else(|| StoreError::Unavailable("event_head has no row".into()))?;
+    store.cache().loaded(as_of, filling.runners_found);
     Ok(Loaded { book: filling.book, now, session: Session { writer, versions: filling.versions } })
 }
 
@@ -75,9 +77,7 @@ async fn begin(store: &Postgres, reader: &Lent, wanted: Wanted) -> Result<Fillin
         let moment = filling.moment;
         filling = Filling::with(wanted);
         filling.moment = moment;
-        if is_ours(store, seen).await {
-            recall(&mut filling, &store.cache());
-        }
+        recall_if_ours(store, seen, &mut filling).await;
     }
     Ok(filling)
 }
@@ -85,21 +85,23 @@ async fn begin(store: &Postgres, reader: &Lent, wanted: Wanted) -> Result<Fillin
 /// How often others may have their turn before we believe that a save was not ours.
 const TURNS_MAX: usize = 64;
 
-/// Whether what the snapshot shows is the last save of ours: that of the batch before, which was committed just now. Its
-/// answer may still be on its way to us.
-async fn is_ours(store: &Postgres, seen: Option<Save>) -> bool {
+/// Recalls if what the snapshot shows is the last save of ours: that of the batch before, which was committed just now. Its
+/// answer may still be on its way to us. Looked at and taken at once: a later save of ours would be newer than the snapshot.
+async fn recall_if_ours(store: &Postgres, seen: Option<Save>, filling: &mut Filling) {
     for _ in 0..TURNS_MAX {
-        let last = store.cache().last();
-        if last == seen {
-            return true;
-        }
+        let last = {
+            let cache = store.cache();
+            if cache.last() == seen {
+                return recall(filling, &cache);
+            }
+            cache.last()
+        };
         // Another server's, unless it is the next after our last.
         if seen.zip(last).is_none_or(|(seen, last)| seen.number != last.number + 1) {
-            return false;
+            return;
         }
         tokio::task::yield_now().await;
     }
-    false
 }
 
 /// Nobody waits for the end of a transaction that has only read.
