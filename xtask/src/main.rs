@@ -41,7 +41,8 @@ Commands:
   soak [COLLECTIONS]  The long form of the tests of artifacts: 1,000 collections beside eight who upload and publish
   chaos [--profile short|long] [--seed N] [--older PROGRAM]
                       `deltaci verify` on SQLite, with two servers on one PostgreSQL and, as root, with runners in
-                      network namespaces and on a disk that is full again and again; long: 2,000 kills
+                      network namespaces and on a disk that is full again and again; long: 2,000 kills, the
+                      largest models and 60,000 simulated systems (an hour, 8 GiB)
   postgres -- CMD…    Run CMD with a private PostgreSQL
   bench [PART]        The benchmarks, beside peers: `kernel` (graphile-worker, needs Node), `protocol` (Buildbot,
                       needs Python), `artifacts` (docker-registry); all without PART
