@@ -1,8 +1,8 @@
-//! A small blob in one request: read, hashed, journalled, put, committed.
+//! A small blob in one request: read, hashed, journalled and written at once, named, committed.
 
 use axum::body::Bytes;
 use decisions::records::{Measured, Upload};
-use futures_util::StreamExt;
+use futures_util::{FutureExt, StreamExt};
 use sha2::{Digest as _, Sha256};
 use store::Store;
 use wire::{Digest, ExecId, TenantId};
@@ -51,12 +51,28 @@ pub async fn put<S: Store>(
         return Err(Trouble::Mismatched { field: "digest" });
     }
     let measured = Some(Measured { digest, length });
-    let upload = start(engine, Announced { tenant, digest, length, execution, measured }).await?;
+    let started = start(engine, Announced { tenant, digest, length, execution, measured });
+    let write = || artifacts.blobs.write(digest, bytes.clone());
+    // Unless the tenant seems to have them, the bytes are on their way to the disk while the upload is recorded. They get
+    // their name afterwards: whatever has a name is on record.
+    let (upload, written) = match engine.store().blob_of(tenant, digest).await? {
+        None => tokio::join!(started, write().map(Some)),
+        Some(_) => (started.await, None),
+    };
+    let upload = upload?;
     if !upload.is_open() {
-        return Ok((false, upload)); // the tenant has these bytes
+        return Ok((false, upload));
     }
-    match artifacts.blobs.put(&key(&upload), bytes).await {
-        Ok(_) => Ok((true, committed(engine, &upload, measured).await?)),
+    let written = match written {
+        Some(written) => written,
+        None => write().await,
+    };
+    let named = match written {
+        Ok(written) => artifacts.blobs.name(&key(&upload), written).await,
+        Err(error) => Err(error),
+    };
+    match named {
+        Ok(()) => Ok((true, committed(engine, &upload, measured).await?)),
         Err(error) => {
             // Its time would end it too; this is sooner.
             let _ = abort(engine, tenant, upload.id).await;

@@ -15,9 +15,13 @@ pub struct BlobKey {
 
 impl BlobKey {
     pub fn new(digest: &Digest, blob: BlobId) -> BlobKey {
-        let hex = digest.hex();
-        let text = format!("blobs/{}/{hex}.{}", &hex[..2], blob.letters());
+        let text = format!("{}/{}.{}", BlobKey::folder_of(digest), digest.hex(), blob.letters());
         BlobKey { digest: *digest, blob, text }
+    }
+
+    /// Where all generations of these bytes lie.
+    pub(super) fn folder_of(digest: &Digest) -> String {
+        format!("blobs/{}", &digest.hex()[..2])
     }
 
     pub fn digest(&self) -> Digest {

@@ -14,6 +14,7 @@
 //! | `join(at, key, multipart, parts)` | what the parts, numbered from 1 without gaps, really are; if that is not the key's digest, nothing is left to place |
 //! | `place(at, key)` | nothing; after it the key can be read |
 //! | `put(key, bytes)` | what the bytes are; placed only if that is the key's digest |
+//! | `write(digest, bytes)`, `name(key, written)` | the same in two halves: the first leaves no trace, so it needs no key that somebody has noted |
 //! | `read(key, range)` | a stream of exactly the range, or an error in it |
 //! | `discard(at, key, multipart)` | nothing; staging, an open multipart upload and the key are gone |
 //! | `discard_staging(at)` | nothing; what lay beside the key is gone |
@@ -30,6 +31,7 @@ mod key;
 mod s3;
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
@@ -49,6 +51,14 @@ pub use s3::S3;
 pub struct Staged {
     pub digest: Digest,
     pub length: u64,
+}
+
+/// A small body without a key. Dropped, it was never there.
+#[derive(Debug)]
+pub struct Written {
+    digest: Digest,
+    bytes: Bytes,
+    file: Option<File>,
 }
 
 /// A part as the client names it.
@@ -197,6 +207,25 @@ impl Blobs {
         match self {
             Blobs::Files(files) => files.put(key, bytes).await,
             Blobs::S3(s3) => s3.put(key, bytes).await,
+        }
+    }
+
+    /// Brings a small body to the disk as far as that leaves no trace. The digest must be that of the bytes.
+    pub async fn write(&self, digest: Digest, bytes: Bytes) -> Result<Written, BlobError> {
+        let file = match self {
+            Blobs::Files(files) => files.write(digest, bytes.clone()).await?,
+            Blobs::S3(_) => None,
+        };
+        Ok(Written { digest, bytes, file })
+    }
+
+    /// What was written is durable under its key when it returns.
+    pub async fn name(&self, key: &BlobKey, written: Written) -> Result<(), BlobError> {
+        let Written { digest, bytes, file } = written;
+        assert_eq!(digest, key.digest(), "a key names the bytes that lie there");
+        match self {
+            Blobs::Files(files) => files.name(key, bytes, file).await,
+            Blobs::S3(s3) => s3.put(key, bytes).await.map(drop),
         }
     }
 

@@ -1,5 +1,6 @@
 //! From staging to the key: what is whole becomes visible, once, and stays.
 
+use std::fs::File;
 use std::io::ErrorKind;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
@@ -8,6 +9,7 @@ use std::path::Path;
 use bytes::Bytes;
 use rustix::fs::OFlags;
 use sha2::{Digest as _, Sha256};
+use wire::Digest;
 
 use super::Files;
 use super::folder::{BYTES, Folder, READ_WRITE, sync_above, whole_name};
@@ -39,24 +41,42 @@ impl Files {
             let digest = digest_of(Sha256::new_with_prefix(&bytes));
             let staged = Staged { digest, length: bytes.len() as u64 };
             if digest == key.digest() {
-                if files.unnamed {
-                    files.put_unnamed(&key, &bytes)?
-                } else {
-                    files.put_named(&key, &bytes)?
-                }
+                let file = files.write_unnamed(digest, &bytes)?;
+                files.name_small(&key, &bytes, file)?;
             }
             Ok(staged)
         })
         .await
     }
 
+    /// The first half of `put`. Where the file system knows no unnamed files, all of it is left to the second.
+    pub async fn write(&self, digest: Digest, bytes: Bytes) -> Result<Option<File>, BlobError> {
+        let files = self.clone();
+        blocking::run(move || files.write_unnamed(digest, &bytes)).await
+    }
+
+    /// The second half.
+    pub async fn name(&self, key: &BlobKey, bytes: Bytes, file: Option<File>) -> Result<(), BlobError> {
+        let (files, key) = (self.clone(), key.clone());
+        blocking::run(move || files.name_small(&key, &bytes, file)).await
+    }
+
     /// A file without a name leaves nothing behind, whenever the process ends.
-    fn put_unnamed(&self, key: &BlobKey, bytes: &[u8]) -> Result<(), BlobError> {
-        let (folder, name) = key.folder_and_name();
-        let folder = Folder::open(&self.path(folder))?;
+    fn write_unnamed(&self, digest: Digest, bytes: &[u8]) -> Result<Option<File>, BlobError> {
+        if !self.unnamed {
+            return Ok(None);
+        }
+        let folder = Folder::open(&self.path(&BlobKey::folder_of(&digest)))?;
         let file = folder.file(".", OFlags::TMPFILE | OFlags::WRONLY)?;
         file.write_all_at(bytes, 0)?;
         file.sync_data()?;
+        Ok(Some(file))
+    }
+
+    fn name_small(&self, key: &BlobKey, bytes: &[u8], file: Option<File>) -> Result<(), BlobError> {
+        let Some(file) = file else { return self.put_named(key, bytes) };
+        let (folder, name) = key.folder_and_name();
+        let folder = Folder::open(&self.path(folder))?;
         folder.link(file.as_raw_fd(), name)?;
         folder.sync()
     }
@@ -91,7 +111,7 @@ pub fn remove_folder(path: &Path) -> Result<(), BlobError> {
 
 #[cfg(test)]
 mod tests {
-    use wire::{BlobId, Digest};
+    use wire::BlobId;
 
     use super::*;
 

@@ -44,7 +44,7 @@ impl Files {
         match taken {
             Taken::Broken(error) => Err(StageError::Stream(error)),
             Taken::Durable(staged) => {
-                self.name(target, staged.digest == key.digest(), staged).await?;
+                self.keep_whole(target, staged.digest == key.digest(), staged).await?;
                 Ok(staged)
             }
         }
@@ -98,7 +98,7 @@ impl Files {
     }
 
     /// What is whole gets the name that may be placed. Whole or not, it is there after a crash too.
-    async fn name(&self, target: Arc<Target>, whole: bool, staged: Staged) -> Result<(), BlobError> {
+    async fn keep_whole(&self, target: Arc<Target>, whole: bool, staged: Staged) -> Result<(), BlobError> {
         let root = self.path("staging");
         blocking::run(move || {
             if whole {

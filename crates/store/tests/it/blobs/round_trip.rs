@@ -10,6 +10,7 @@ on_places![
     any_length_comes_back,
     ranges_are_exact,
     a_small_body_goes_in_one_go,
+    a_small_body_without_a_name_leaves_no_trace,
     too_long_a_stream_leaves_nothing_to_place,
     too_short_a_stream_is_not_the_blob,
     other_bytes_than_promised_never_show,
@@ -58,6 +59,20 @@ async fn a_small_body_goes_in_one_go(place: Place) {
     assert_eq!(staged.digest, digest_of(&other));
     assert_eq!(place.blobs.length(&promised).await, Ok(None));
     assert_eq!(place.leftovers().len(), 4);
+}
+
+async fn a_small_body_without_a_name_leaves_no_trace(place: Place) {
+    let bytes = sample(1, 16_384);
+    let digest = digest_of(&bytes);
+    drop(place.blobs.write(digest, bytes.clone()).await.unwrap());
+    assert_eq!(place.leftovers().len(), 0);
+    let key = key_of(&bytes, 1);
+    for _ in 0..2 {
+        let written = place.blobs.write(digest, bytes.clone()).await.unwrap();
+        place.blobs.name(&key, written).await.unwrap();
+        assert_eq!(place.contents(&key).await.unwrap(), bytes);
+    }
+    assert_eq!(place.leftovers().len(), 1);
 }
 
 async fn too_long_a_stream_leaves_nothing_to_place(place: Place) {

@@ -42,6 +42,33 @@ fn another_server_finds_the_runner_of_a_tenant_and_the_shared_one_of_the_same_na
     });
 }
 
+/// A server remembers runners that it has only read, until somebody else has written.
+#[test]
+fn a_runner_that_was_remembered_is_read_again_when_another_server_changed_it() {
+    let ours = || Lease { tenant: Some(tenant()), ..lease("a") };
+    with_database(|url| async move {
+        let (one, two) = (Server::start(&url).await, Server::start(&url).await);
+        for _ in 0..4 {
+            one.submit().await;
+        }
+        for _ in 0..2 {
+            let read = ours();
+            one.must(read.clone()).await;
+            one.must(ack(&read)).await;
+        }
+        let missed = ours();
+        let hasty = Policy { ack_timeout: Duration::ZERO, ..Policy::default() };
+        let one = Server { policy: hasty, ..one };
+        one.must(missed.clone()).await;
+        two.must(ExecutionDue { execution: missed.execution }).await;
+        let one = Server { policy: Policy::default(), ..one };
+        let kept = ours();
+        one.must(kept.clone()).await;
+        one.must(ack(&kept)).await;
+        assert_eq!(runner_of(&one, Some(tenant())).await.acks_missed, 0, "it was seen, and forgiven");
+    });
+}
+
 fn part(lease: &Lease, offset: u64, bytes: &[u8]) -> AppendLog {
     AppendLog { lease: lease.lease.key(), offset, bytes: bytes.into() }
 }
