@@ -1,4 +1,4 @@
-//! The engine: runs `perform`'s batches over a store, one after the other, and wakes whoever a commit concerns.
+//! The engine: runs `perform`'s batches over a store, and wakes whoever a commit concerns.
 //!
 //! While one batch is being saved, the next gathers, is loaded and decided: that is the group commit. The queue is
 //! bounded; a caller beyond it is told so at once. Stopping lets what was taken in be answered.

@@ -61,7 +61,7 @@ pub async fn put<S: Store>(
     };
     let upload = upload?;
     if !upload.is_open() {
-        return Ok((false, upload));
+        return Ok((false, upload)); // the tenant has these bytes
     }
     let written = match written {
         Some(written) => written,
