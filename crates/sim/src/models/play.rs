@@ -15,7 +15,7 @@ use super::world::World;
 pub trait Word: Clone + PartialEq + Hash + Debug + Display + Send + Sync {}
 impl<T: Clone + PartialEq + Hash + Debug + Display + Send + Sync> Word for T {}
 
-pub trait Play: Send + Sync + Sized + 'static {
+pub trait Play: Clone + Send + Sync + Sized + 'static {
     /// What a server can be handed: by the network, or by its own ticks.
     type Message: Word;
     /// What an actor does without a server: send, crash, look at a sink.

@@ -14,6 +14,7 @@ use super::story::Story;
 use super::world::{Flight, TICK, World, fingerprint};
 
 /// A play with what it is made of.
+#[derive(Clone)]
 pub struct Stage<P: Play> {
     pub play: P,
     pub parts: Parts,
@@ -208,15 +209,18 @@ impl<P: Play> Model for Stage<P> {
 }
 
 /// Goes through all worlds and returns how many there are, or in words how a rule comes to be broken.
+///
+/// In depth, where a handful of worlds wait to be looked at; in breadth they would be millions, and gigabytes.
 pub fn explore<P: Play>(stage: Stage<P>) -> Result<usize, Story> {
     let properties = stage.properties();
+    let once_more = stage.clone();
     let checker =
-        stage.checker().threads(THREADS).finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
+        stage.checker().threads(THREADS).finish_when(HasDiscoveries::AnyFailures).spawn_dfs().join();
     let found = checker.discoveries();
     let (rules, goals): (Vec<_>, Vec<_>) =
         properties.iter().partition(|property| property.expectation != Expectation::Sometimes);
-    if let Some((rule, path)) = rules.iter().find_map(|it| found.get_key_value(it.name)) {
-        return Err(Story::shortest(checker.model(), rule, path.clone().into_actions()));
+    if let Some(rule) = rules.iter().find(|rule| found.contains_key(rule.name)) {
+        return Err(find(once_more, rule.name).expect("what was found in depth is there in breadth"));
     }
     match goals.iter().find(|goal| !found.contains_key(goal.name)) {
         Some(goal) => Err(Story { rule: goal.name, steps: Vec::new() }),
@@ -224,7 +228,7 @@ pub fn explore<P: Play>(stage: Stage<P>) -> Result<usize, Story> {
     }
 }
 
-/// How this rule comes to be broken, if it can be.
+/// How this rule comes to be broken, if it can be. In breadth: the way there is short.
 pub fn find<P: Play>(stage: Stage<P>, rule: &'static str) -> Option<Story> {
     let enough = HasDiscoveries::AnyOf([rule].into());
     let checker = stage.checker().threads(THREADS).finish_when(enough).spawn_bfs().join();
