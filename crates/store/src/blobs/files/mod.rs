@@ -12,6 +12,8 @@ mod place;
 mod read;
 mod sink;
 mod stage;
+mod uncached;
+mod writer;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -27,6 +29,8 @@ pub struct Files {
     root: Arc<Path>,
     /// Whether the file system knows files without a name.
     unnamed: bool,
+    /// From which length on a file does without the page cache.
+    uncached_from: u64,
 }
 
 impl Files {
@@ -38,7 +42,7 @@ impl Files {
             let unnamed =
                 Folder::open(&root.join("staging"))?.file(".", OFlags::TMPFILE | OFlags::WRONLY).is_ok()
                     && Path::new("/proc/self/fd").exists();
-            Ok(Files { root, unnamed })
+            Ok(Files { root, unnamed, uncached_from: uncached::FROM_BYTES })
         });
         opened.await.map_err(|error| BlobsOpenError::Unreachable(error.to_string()))
     }

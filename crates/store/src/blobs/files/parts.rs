@@ -1,6 +1,5 @@
 //! Parts: each its own file until all are joined. Any order, any number of times; the last one to arrive counts.
 
-use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,8 +11,9 @@ use rustix::fs::OFlags;
 
 use super::Files;
 use super::folder::{Folder, READ_WRITE, sync_above, whole_name};
-use super::read::read_piece;
+use super::read::Source;
 use super::sink::{Sink, Taken, Target};
+use super::uncached;
 use crate::blobs::batch::BATCH_BYTES;
 use crate::blobs::hashing::Hashing;
 use crate::blobs::{BlobError, BlobKey, Part, PartHere, StageError, Staged, Staging, blocking};
@@ -33,7 +33,7 @@ impl Files {
     {
         let path = self.path(at.as_str());
         let incoming = self.incoming(path.clone()).await?;
-        let taken = Sink::new(incoming.target.clone(), Hashing::new()).take(length, &mut bytes).await;
+        let taken = Sink::new(incoming.target.clone(), Hashing::new(), length).take(length, &mut bytes).await;
         match taken {
             Ok(Taken::Durable(staged)) if staged.length == length => {
                 let etag = staged.digest.hex();
@@ -81,13 +81,14 @@ impl Files {
             return Ok(Staged { digest: key.digest(), length });
         }
         let (path, whole) = (self.path(at.as_str()), whole_name(key.digest()));
+        let uncached_from = self.uncached_from;
         let before = blocking::run(move || {
             let folder = Folder::make(&path)?;
             if let Some(length) = folder.length(&whole)? {
                 return Ok(Err(length));
             }
             let file = folder.file(JOINED, READ_WRITE | OFlags::TRUNC)?;
-            Ok(Ok(Arc::new(Target { folder, file })))
+            Ok(Ok(Arc::new(Target { folder, file, uncached_from })))
         });
         let target = match before.await? {
             Err(length) => return Ok(Staged { digest: key.digest(), length }),
@@ -106,7 +107,7 @@ impl Files {
 
     async fn incoming(&self, path: PathBuf) -> Result<Incoming, BlobError> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let unnamed = self.unnamed;
+        let (unnamed, uncached_from) = (self.unnamed, uncached::PART_FROM_BYTES.min(self.uncached_from));
         blocking::run(move || {
             let folder = Folder::make_shared(&path)?;
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -115,7 +116,7 @@ impl Files {
                 Some(name) => folder.file(name, READ_WRITE | OFlags::EXCL)?,
                 None => folder.file(".", OFlags::RDWR | OFlags::TMPFILE)?,
             };
-            Ok(Incoming { target: Arc::new(Target { folder, file }), name })
+            Ok(Incoming { target: Arc::new(Target { folder, file, uncached_from }), name })
         })
         .await
     }
@@ -150,34 +151,46 @@ impl Incoming {
 }
 
 async fn copy(target: &Arc<Target>, parts: &[Part]) -> Result<Staged, BlobError> {
-    let mut sink = Sink::new(target.clone(), Hashing::new());
-    for (part, expected) in parts.iter().zip(1..) {
-        let missing = BlobError::PartMissing { number: expected };
-        if part.number != expected {
-            return Err(missing);
+    let mut names = Vec::with_capacity(parts.len());
+    for (part, number) in parts.iter().zip(1..) {
+        if part.number != number {
+            return Err(BlobError::PartMissing { number });
         }
-        let (within, name) = (target.clone(), part_name(part.number, &part.etag));
+        names.push((number, part_name(number, &part.etag)));
+    }
+    let within = target.clone();
+    let (names, expected) = blocking::run(move || {
+        let lengths = names.iter().map(|(number, name)| {
+            within.folder.length(name)?.ok_or(BlobError::PartMissing { number: *number })
+        });
+        let expected = lengths.sum::<Result<u64, _>>()?;
+        Ok((names, expected))
+    })
+    .await?;
+    let mut sink = Sink::new(target.clone(), Hashing::new(), expected);
+    for (number, name) in names {
+        let within = target.clone();
         let opened = blocking::run(move || {
             let file = within.folder.file(&name, OFlags::RDONLY)?;
-            let length = file.metadata()?.len();
-            Ok((Arc::new(file), length))
+            let all = 0..file.metadata()?.len();
+            Ok(Arc::new(Source::new(file, &all, uncached::PART_FROM_BYTES)?))
         });
-        let (file, length) = match opened.await {
-            Err(BlobError::NotFound) => return Err(missing),
+        let part = match opened.await {
+            Err(BlobError::NotFound) => return Err(BlobError::PartMissing { number }),
             opened => opened?,
         };
-        copy_part(&mut sink, file, length).await?;
+        copy_part(&mut sink, part).await?;
     }
     sink.finish().await
 }
 
 /// The next piece is read while the last is hashed and written.
-async fn copy_part(sink: &mut Sink, file: Arc<File>, length: u64) -> Result<(), BlobError> {
+async fn copy_part(sink: &mut Sink, part: Arc<Source>) -> Result<(), BlobError> {
     let mut at = 0;
-    while at < length {
-        let (from, piece) = (file.clone(), at..length.min(at + BATCH_BYTES as u64));
+    while at < part.length {
+        let (from, piece) = (part.clone(), at..part.length.min(at + BATCH_BYTES as u64));
         at = piece.end;
-        let bytes = blocking::run(move || read_piece(&from, &piece)).await?;
+        let bytes = blocking::run(move || from.piece(&piece)).await?;
         sink.write(vec![bytes]).await?;
     }
     Ok(())

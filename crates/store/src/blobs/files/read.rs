@@ -10,32 +10,29 @@ use futures_util::stream::{self, StreamExt};
 use rustix::fs::{Advice, Mode, OFlags};
 use tokio::task::JoinHandle;
 
-use super::Files;
+use super::{Files, uncached};
 use crate::blobs::batch::BATCH_BYTES;
 use crate::blobs::{BlobError, BlobKey, ByteStream, blocking};
 
 /// What is left to be read of a file.
 struct Reading {
-    file: Arc<File>,
+    file: Arc<Source>,
     left: Range<u64>,
     ahead: Option<JoinHandle<Result<Bytes, BlobError>>>,
 }
 
 impl Files {
     pub async fn read(&self, key: &BlobKey, range: Range<u64>) -> Result<ByteStream, BlobError> {
-        let path = self.path(key.as_str());
+        let (path, uncached_from) = (self.path(key.as_str()), self.uncached_from);
         // The first piece comes with the hop that opens: a small blob costs one.
         let (first, reading) = blocking::run(move || {
             let file = File::from(rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?);
-            let found = file.metadata()?.len();
-            if found < range.end {
-                return Err(BlobError::Torn { expected: range.end, found });
+            let source = Source::new(file, &range, uncached_from)?;
+            if source.length < range.end {
+                return Err(BlobError::Torn { expected: range.end, found: source.length });
             }
-            let mut reading = Reading { file: Arc::new(file), left: range, ahead: None };
-            if reading.left.end.saturating_sub(reading.left.start) > BATCH_BYTES as u64 {
-                let _ = rustix::fs::fadvise(&*reading.file, 0, None, Advice::Sequential); // only a hint
-            }
-            let first = read_piece(&reading.file, &reading.piece())?;
+            let mut reading = Reading { file: Arc::new(source), left: range, ahead: None };
+            let first = reading.file.piece(&reading.piece())?;
             reading.left.start += first.len() as u64;
             Ok((first, reading))
         })
@@ -56,7 +53,7 @@ impl Reading {
         if !piece.is_empty() {
             self.left.start = piece.end;
             let file = self.file.clone();
-            self.ahead = Some(blocking::begin(move || read_piece(&file, &piece)));
+            self.ahead = Some(blocking::begin(move || file.piece(&piece)));
         }
         self
     }
@@ -68,8 +65,43 @@ impl Reading {
     }
 }
 
-/// All bytes of the range, or an error: a file never shrinks unless it is damaged.
-pub fn read_piece(file: &File, range: &Range<u64>) -> Result<Bytes, BlobError> {
+/// A file that is read, through the page cache or past it.
+pub struct Source {
+    file: File,
+    pub length: u64,
+    uncached: bool,
+}
+
+impl Source {
+    /// Of which this range will be read, from its beginning to its end.
+    pub fn new(file: File, range: &Range<u64>, uncached_from: u64) -> Result<Source, BlobError> {
+        let length = file.metadata()?.len();
+        let count = range.end.saturating_sub(range.start);
+        let uncached = count >= uncached_from && passes_by(&file)?;
+        if !uncached && count > BATCH_BYTES as u64 {
+            let _ = rustix::fs::fadvise(&file, 0, None, Advice::Sequential); // only a hint
+        }
+        Ok(Source { file, length, uncached })
+    }
+
+    /// All bytes of the range, or an error: a file never shrinks unless it is damaged.
+    pub fn piece(&self, range: &Range<u64>) -> Result<Bytes, BlobError> {
+        if self.uncached { uncached::read(&self.file, range) } else { read_piece(&self.file, range) }
+    }
+}
+
+/// Whether the file can be read past the cache; from then on it is.
+fn passes_by(file: &File) -> Result<bool, BlobError> {
+    if uncached::pass_by(file, true).is_err() {
+        return Ok(false);
+    }
+    match uncached::read(file, &(0..1)) {
+        Ok(_) => Ok(true),
+        Err(_) => Ok(uncached::pass_by(file, false).map(|()| false).map_err(io::Error::from)?),
+    }
+}
+
+fn read_piece(file: &File, range: &Range<u64>) -> Result<Bytes, BlobError> {
     let length = range.end.saturating_sub(range.start) as usize;
     let mut piece: Vec<u8> = Vec::with_capacity(length);
     while piece.len() < length {

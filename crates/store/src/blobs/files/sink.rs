@@ -1,7 +1,7 @@
 //! Batches into one file: each is written and hashed at the same time, and the disk begins before the last has come.
 
 use std::fs::File;
-use std::io::{self, IoSlice, Write};
+use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -10,6 +10,7 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use super::folder::Folder;
+use super::writer::Writer;
 use crate::blobs::batch::{self, BATCH_BYTES, End};
 use crate::blobs::hashing::Hashing;
 use crate::blobs::{BlobError, StageError, Staged, blocking};
@@ -21,6 +22,8 @@ const SYNC_STEP_BYTES: u64 = 32 << 20;
 pub struct Target {
     pub folder: Folder,
     pub file: File,
+    /// From which length on a file does without the page cache.
+    pub uncached_from: u64,
 }
 
 pub struct Sink {
@@ -35,19 +38,16 @@ pub enum Taken<E> {
 }
 
 impl Sink {
-    /// Into an empty file, which is wanted whole or not at all.
-    pub fn new(target: Arc<Target>, hashing: Hashing) -> Sink {
-        Sink {
-            file: Growing { target, end: 0, asked: 0, writing: None, syncing: None, notes: false },
-            hashing,
-        }
+    /// Into an empty file that is to have `expected` bytes, and is wanted whole or not at all.
+    pub fn new(target: Arc<Target>, hashing: Hashing, expected: u64) -> Sink {
+        Sink { file: Growing::at(target, 0, expected), hashing }
     }
 
-    /// Goes on at `offset`, where the file's cursor stands; `hashing` knows what comes before. What reaches the disk is
-    /// noted in the folder, so that a later request can go on from there.
-    pub fn resumed(target: Arc<Target>, hashing: Hashing, offset: u64) -> Sink {
-        let mut sink = Sink::new(target, hashing);
-        (sink.file.end, sink.file.asked, sink.file.notes) = (offset, offset, true);
+    /// Goes on at `offset`, where the file ends; `hashing` knows what comes before. What reaches the disk is noted in the
+    /// folder, so that a later request can go on from there.
+    pub fn resumed(target: Arc<Target>, hashing: Hashing, offset: u64, expected: u64) -> Sink {
+        let mut sink = Sink { file: Growing::at(target, offset, expected), hashing };
+        sink.file.notes = true;
         sink
     }
 
@@ -116,20 +116,27 @@ struct Growing {
     end: u64,
     /// Where it ended when the disk was last told to begin.
     asked: u64,
-    writing: Option<JoinHandle<io::Result<()>>>,
+    /// Here, or on its way with a batch.
+    writer: Option<Writer>,
+    writing: Option<JoinHandle<io::Result<Writer>>>,
     syncing: Option<JoinHandle<Result<(), BlobError>>>,
     /// What is on the disk is noted in the folder, also of a stream that nobody waits for any more.
     notes: bool,
 }
 
 impl Growing {
+    fn at(target: Arc<Target>, end: u64, expected: u64) -> Growing {
+        let writer = Some(Writer::new(target.clone(), end, expected));
+        Growing { target, end, asked: end, writer, writing: None, syncing: None, notes: false }
+    }
+
     /// Begins to write a batch, and says how much was written before it.
     async fn write(&mut self, batch: Vec<Bytes>) -> Result<u64, BlobError> {
         self.settle_writing().await?;
-        let settled = self.end;
         self.end += batch.iter().map(|bytes| bytes.len() as u64).sum::<u64>();
-        let target = self.target.clone();
-        self.writing = Some(blocking::begin(move || write_all(&target.file, &batch)));
+        let mut writer = self.writer.take().expect("nothing comes after a batch that failed");
+        let settled = writer.written();
+        self.writing = Some(blocking::begin(move || writer.append(&batch).map(|()| writer)));
         Ok(settled)
     }
 
@@ -149,8 +156,8 @@ impl Growing {
         let notes = std::mem::take(&mut self.notes);
         let runtime = Handle::try_current().ok().filter(|_| notes)?;
         let (target, end, asked) = (self.target.clone(), self.end, self.asked);
-        let (writing, syncing) = (self.writing.take(), self.syncing.take());
-        let mut rest = Growing { target, end, asked, writing, syncing, notes: false };
+        let (writer, writing, syncing) = (self.writer.take(), self.writing.take(), self.syncing.take());
+        let mut rest = Growing { target, end, asked, writer, writing, syncing, notes: false };
         Some(runtime.spawn(async move {
             rest.settle().await?;
             blocking::end(rest.sync(Some(end))).await?
@@ -166,16 +173,21 @@ impl Growing {
         })
     }
 
+    /// Everything that came is written; nothing is on its way.
     async fn settle(&mut self) -> Result<(), BlobError> {
         self.settle_writing().await?;
+        if let Some(mut writer) = self.writer.take() {
+            self.writing = Some(blocking::begin(move || writer.flush().map(|()| writer)));
+            self.settle_writing().await?;
+        }
         self.settle_syncing().await
     }
 
     async fn settle_writing(&mut self) -> Result<(), BlobError> {
-        match self.writing.take() {
-            Some(writing) => Ok(blocking::end(writing).await??),
-            None => Ok(()),
+        if let Some(writing) = self.writing.take() {
+            self.writer = Some(blocking::end(writing).await??);
         }
+        Ok(())
     }
 
     async fn settle_syncing(&mut self) -> Result<(), BlobError> {
@@ -196,18 +208,4 @@ impl Drop for Growing {
 /// Whatever it was, it is not a matter of room any more: nobody knows which bytes the disk has.
 fn unsynced(error: io::Error) -> BlobError {
     BlobError::Unavailable(format!("the disk did not keep what was written: {error}"))
-}
-
-fn write_all(mut file: &File, chunks: &[Bytes]) -> io::Result<()> {
-    let mut slices: Vec<_> = chunks.iter().map(|chunk| IoSlice::new(chunk)).collect();
-    let mut left = &mut slices[..];
-    while !left.is_empty() {
-        match file.write_vectored(left) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(written) => IoSlice::advance_slices(&mut left, written),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
 }

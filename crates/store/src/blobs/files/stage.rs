@@ -29,7 +29,8 @@ impl Files {
     {
         let room = length.checked_sub(offset).ok_or(BlobError::TooLong { expected: length })?;
         let (target, hashing) = self.resume(at, offset).await?;
-        let taken = match Sink::resumed(target.clone(), hashing, offset).take(room, &mut bytes).await {
+        let taken = match Sink::resumed(target.clone(), hashing, offset, length).take(room, &mut bytes).await
+        {
             Ok(taken) => taken,
             Err(StageError::Blob(error)) => {
                 self.give_back(target, offset, error.clone()).await?;
@@ -65,9 +66,9 @@ impl Files {
         .await
     }
 
-    /// The file as it was at `offset`, the cursor at its end, and the hash of what is before.
+    /// The file as it was at `offset`, and the hash of what is before.
     async fn resume(&self, at: &Staging, offset: u64) -> Result<(Arc<Target>, Hashing), BlobError> {
-        let path = self.path(at.as_str());
+        let (path, uncached_from) = (self.path(at.as_str()), self.uncached_from);
         let (target, hasher) = blocking::run(move || {
             let folder = Folder::make(&path)?;
             if let Some(whole) = folder.whole()? {
@@ -82,7 +83,7 @@ impl Files {
             }
             folder.cut(&file, offset)?;
             let hasher = hash_all(&mut file)?;
-            Ok((Arc::new(Target { folder, file }), hasher))
+            Ok((Arc::new(Target { folder, file, uncached_from }), hasher))
         })
         .await?;
         Ok((target, Hashing::after(hasher, offset)))

@@ -1,0 +1,138 @@
+//! The end of a file that grows: gathers what comes and writes it a block at a time, large files past the page cache.
+//!
+//! What is not aligned, the last bytes of a file among it, goes through the cache.
+//!
+//! Never: a sync.
+
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::sink::Target;
+use super::uncached::{ALIGNMENT, is_refusal, pass_by, skip_to_aligned};
+
+/// What is written at a time.
+const BUFFER_BYTES: usize = 1 << 20;
+
+pub struct Writer {
+    target: Arc<Target>,
+    buffer: Buffer,
+    /// Where the first byte of the buffer belongs; everything before it is written.
+    at: u64,
+    cache: Cache,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cache {
+    /// All that comes, also because this file system wants it so.
+    Used,
+    /// Until something is aligned.
+    UsedSoFar,
+    PassedBy,
+}
+
+impl Writer {
+    /// Goes on at `at` in a file that will have `expected` bytes.
+    pub fn new(target: Arc<Target>, at: u64, expected: u64) -> Writer {
+        let cache = if expected >= target.uncached_from { Cache::UsedSoFar } else { Cache::Used };
+        Writer { target, buffer: Buffer::new(), at, cache }
+    }
+
+    /// How far the file is written.
+    pub fn written(&self) -> u64 {
+        self.at
+    }
+
+    pub fn append(&mut self, chunks: &[Bytes]) -> io::Result<()> {
+        for mut chunk in chunks.iter().map(|chunk| &chunk[..]) {
+            while !chunk.is_empty() {
+                chunk = self.buffer.fill(chunk, self.room());
+                if self.room() == 0 {
+                    self.write_out(self.buffer.filled)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what is left in the buffer.
+    pub fn flush(&mut self) -> io::Result<()> {
+        let blocks = if self.at.is_multiple_of(ALIGNMENT as u64) { self.buffer.filled } else { 0 };
+        self.write_out(blocks - blocks % ALIGNMENT)?;
+        self.write_out(self.buffer.filled)
+    }
+
+    /// The buffer ends where a block of the file does.
+    fn room(&self) -> usize {
+        let into_block = (self.at % BUFFER_BYTES as u64) as usize;
+        BUFFER_BYTES - into_block - self.buffer.filled
+    }
+
+    /// The first so many bytes of the buffer; what is behind them moves to the front.
+    fn write_out(&mut self, count: usize) -> io::Result<()> {
+        if count == 0 {
+            return Ok(());
+        }
+        let aligned = self.at.is_multiple_of(ALIGNMENT as u64) && count.is_multiple_of(ALIGNMENT);
+        self.choose(aligned)?;
+        match self.target.file.write_all_at(self.buffer.first(count), self.at) {
+            Err(error) if self.cache == Cache::PassedBy && is_refusal(&error) => {
+                self.choose(false)?;
+                self.cache = Cache::Used;
+                self.target.file.write_all_at(self.buffer.first(count), self.at)?;
+            }
+            written => written?,
+        }
+        self.buffer.remove(count);
+        self.at += count as u64;
+        Ok(())
+    }
+
+    fn choose(&mut self, aligned: bool) -> io::Result<()> {
+        self.cache = match (self.cache, aligned) {
+            (Cache::UsedSoFar, true) if pass_by(&self.target.file, true).is_ok() => Cache::PassedBy,
+            (Cache::UsedSoFar, true) => Cache::Used, // it knows no such writes
+            (Cache::PassedBy, false) => {
+                pass_by(&self.target.file, false)?;
+                Cache::UsedSoFar
+            }
+            (same, _) => same,
+        };
+        Ok(())
+    }
+}
+
+/// Memory that begins at a multiple of [`ALIGNMENT`].
+struct Buffer {
+    memory: Vec<u8>,
+    start: usize,
+    filled: usize,
+}
+
+impl Buffer {
+    fn new() -> Buffer {
+        let memory = vec![0_u8; BUFFER_BYTES + ALIGNMENT];
+        let start = skip_to_aligned(&memory);
+        Buffer { memory, start, filled: 0 }
+    }
+
+    /// Takes what fits into the room, and returns the rest.
+    fn fill<'a>(&mut self, bytes: &'a [u8], room: usize) -> &'a [u8] {
+        let (taken, rest) = bytes.split_at(bytes.len().min(room));
+        let end = self.start + self.filled;
+        self.memory[end..end + taken.len()].copy_from_slice(taken);
+        self.filled += taken.len();
+        rest
+    }
+
+    fn first(&self, count: usize) -> &[u8] {
+        &self.memory[self.start..self.start + count]
+    }
+
+    fn remove(&mut self, count: usize) {
+        self.memory.copy_within(self.start + count..self.start + self.filled, self.start);
+        self.filled -= count;
+    }
+}
