@@ -2,7 +2,7 @@
 
 use axum::body::Bytes;
 use decisions::records::{Measured, Upload};
-use futures_util::{FutureExt, StreamExt};
+use futures_util::StreamExt;
 use sha2::{Digest as _, Sha256};
 use store::Store;
 use wire::{Digest, ExecId, TenantId};
@@ -38,7 +38,7 @@ pub async fn read(mut bytes: Incoming, announced: Option<u64>) -> Result<Result<
     Ok(Ok(whole.into()))
 }
 
-/// Whether it is new to the tenant, and how its upload ended.
+/// Brings bytes that the tenant does not seem to have. Whether they are new to it, and how their upload ended.
 pub async fn put<S: Store>(
     artifacts: &Artifacts,
     engine: &Engine<S>,
@@ -52,21 +52,13 @@ pub async fn put<S: Store>(
     }
     let measured = Some(Measured { digest, length });
     let started = start(engine, Announced { tenant, digest, length, execution, measured });
-    let write = || artifacts.blobs.write(digest, bytes.clone());
-    // Unless the tenant seems to have them, the bytes are on their way to the disk while the upload is recorded. They get
-    // their name afterwards: whatever has a name is on record.
-    let (upload, written) = match engine.store().blob_of(tenant, digest).await? {
-        None => tokio::join!(started, write().map(Some)),
-        Some(_) => (started.await, None),
-    };
+    // The bytes are on their way to the disk while the upload is recorded. They get their name afterwards: whatever has a
+    // name is on record.
+    let (upload, written) = tokio::join!(started, artifacts.blobs.write(digest, bytes));
     let upload = upload?;
     if !upload.is_open() {
-        return Ok((false, upload)); // the tenant has these bytes
+        return Ok((false, upload)); // the tenant has got these bytes in this moment
     }
-    let written = match written {
-        Some(written) => written,
-        None => write().await,
-    };
     let named = match written {
         Ok(written) => artifacts.blobs.name(&key(&upload), written).await,
         Err(error) => Err(error),

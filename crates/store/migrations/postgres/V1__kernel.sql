@@ -45,7 +45,8 @@ CREATE TABLE webhooks (
 CREATE TABLE queues (
     id          bigint NOT NULL PRIMARY KEY,
     tenant_id   text COLLATE "C" NOT NULL REFERENCES tenants (id),
-    requires    text   NOT NULL -- a JSON array
+    requires    text   NOT NULL, -- a JSON array
+    UNIQUE (id, tenant_id)
 );
 
 CREATE TABLE runners (
@@ -110,7 +111,7 @@ CREATE TABLE run_plans (
 
 CREATE TABLE jobs (
     id              text COLLATE "C" NOT NULL PRIMARY KEY,
-    tenant_id       text COLLATE "C" NOT NULL REFERENCES tenants (id),
+    tenant_id       text COLLATE "C" NOT NULL,
     run_id          text COLLATE "C" REFERENCES runs (id),
     name            text        NOT NULL,
     job_key         text COLLATE "C",
@@ -118,7 +119,7 @@ CREATE TABLE jobs (
     required        boolean     NOT NULL,
     effect_once     boolean     NOT NULL,
     priority        integer     NOT NULL,
-    queue_id        bigint      NOT NULL REFERENCES queues (id),
+    queue_id        bigint      NOT NULL,
     attempts        integer     NOT NULL CHECK (attempts BETWEEN 1 AND attempts_max),
     attempts_max    integer     NOT NULL,
     retry_on        text        NOT NULL, -- failure classes, joined by commas
@@ -134,7 +135,10 @@ CREATE TABLE jobs (
     reusable        boolean     NOT NULL
         CHECK (NOT reusable OR (state = 'SUCCEEDED' AND run_id IS NOT NULL AND input_key IS NOT NULL)),
     created_at      timestamptz NOT NULL,
-    updated_at      timestamptz NOT NULL
+    updated_at      timestamptz NOT NULL,
+    spec            text,       -- JSON, as the runner gets it; read for that alone, and never changed
+    -- A queue of the same tenant, which has to be there.
+    FOREIGN KEY (queue_id, tenant_id) REFERENCES queues (id, tenant_id)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
 CREATE UNIQUE INDEX jobs_key ON jobs (tenant_id, job_key) WHERE job_key IS NOT NULL;
 CREATE INDEX jobs_run ON jobs (run_id, id) WHERE run_id IS NOT NULL;
@@ -142,10 +146,8 @@ CREATE INDEX jobs_releasing ON jobs (id) WHERE releasing;
 -- A flag instead of the state: most steps of a job then touch no index.
 CREATE INDEX jobs_reusable ON jobs (tenant_id, input_key, id) WHERE reusable;
 
-CREATE TABLE job_specs (
-    job_id  text COLLATE "C" NOT NULL PRIMARY KEY REFERENCES jobs (id),
-    spec    text NOT NULL -- JSON, as the runner gets it
-);
+-- As in migrations/sqlite, where it is a table.
+CREATE VIEW job_specs AS SELECT id AS job_id, spec FROM jobs WHERE spec IS NOT NULL;
 
 CREATE TABLE job_needs (
     needed_id    text COLLATE "C" NOT NULL REFERENCES jobs (id),

@@ -142,7 +142,7 @@ impl<'a> Changes<'a> {
         new.sort_by_key(|blob| blob.digest);
         if !new.is_empty() {
             self.checks.push(Check::Written { table: Blob::NAME, rows: new.len() });
-            self.round.push(&Blob::sql().insert, Blob::arrays(&new, |_| true));
+            self.round.push(Blob::sql().insert.for_rows(new.len()), Blob::arrays(&new, |_| true));
         }
     }
 
@@ -204,6 +204,6 @@ impl<'a> Changes<'a> {
         let mut arrays = R::arrays(changed, |kind| kind != Kind::Fixed);
         arrays.push(Box::new(expected));
         self.checks.push(Check::Written { table: R::NAME, rows: changed.len() });
-        self.round.push(&R::sql().update, arrays);
+        self.round.push(R::sql().update.for_rows(changed.len()), arrays);
     }
 }

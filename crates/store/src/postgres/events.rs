@@ -1,5 +1,7 @@
 //! The audit log in its table: what one save says about one root in a row is packed into one row.
 
+use std::sync::LazyLock;
+
 use decisions::records::{Event, Transition};
 use wire::Time;
 
@@ -8,18 +10,31 @@ use crate::log_groups::{grouped, unpacked};
 use crate::postgres::cache::Save;
 use crate::postgres::round::{Answer, Param, Round};
 use crate::postgres::rows::{Cells, count, moment};
+use crate::postgres::tables::{Arrays, Forms};
 
 /// Takes the next numbers and uses them at once. The row of the last number stays locked until the commit. Returns the
 /// number of the save, and the version that all rows have which it writes.
-const LOG: &str = "
-    WITH head AS (
-        UPDATE event_head SET seq = seq + $1, saves = saves + 1 WHERE one RETURNING seq, saves, xmin AS version),
-    log AS (
-        INSERT INTO event_groups (seq, size, at, root, entries)
-        SELECT head.seq - $1 + u.place, u.size, u.at, u.root, u.entries
-        FROM head CROSS JOIN unnest($2::bigint[], $3::integer[], $4::timestamptz[], $5::text[], $6::text[])
-            AS u (place, size, at, root, entries))
-    SELECT saves, version FROM head";
+static LOG: LazyLock<Forms> = LazyLock::new(|| {
+    let arrays = Arrays(vec![
+        ("place", "bigint"),
+        ("size", "integer"),
+        ("at", "timestamptz"),
+        ("root", "text"),
+        ("entries", "text"),
+    ]);
+    let statement = |u: &str| {
+        format!(
+            "WITH head AS (
+                 UPDATE event_head SET seq = seq + $6, saves = saves + 1 WHERE one
+                 RETURNING seq, saves, xmin AS version),
+             log AS (
+                 INSERT INTO event_groups (seq, size, at, root, entries)
+                 SELECT head.seq - $6 + u.place, u.size, u.at, u.root, u.entries FROM head CROSS JOIN {u})
+             SELECT saves, version FROM head"
+        )
+    };
+    Forms::of(statement, &arrays)
+});
 
 /// What [`read`] reads.
 pub const COLUMNS: &str = "seq, at, entries";
@@ -31,15 +46,16 @@ pub fn log(round: &mut Round<'_>, transitions: &[Transition]) {
         *place += i64::from(group.size);
         Some(*place)
     });
+    let rows = groups.len();
     let params: Vec<Param<'static>> = vec![
-        Box::new(transitions.len() as i64),
         Box::new(places.collect::<Vec<i64>>()),
         Box::new(groups.iter().map(|group| count(group.size)).collect::<Vec<_>>()),
         Box::new(groups.iter().map(|group| moment(group.at)).collect::<Vec<_>>()),
         Box::new(groups.iter().map(|group| group.root.as_str().to_owned()).collect::<Vec<_>>()),
         Box::new(groups.into_iter().map(|group| group.entries).collect::<Vec<_>>()),
+        Box::new(transitions.len() as i64),
     ];
-    round.push(LOG, params);
+    round.push(LOG.for_rows(rows), params);
 }
 
 /// What the statement of [`log`] said, the last but one of a round that was committed. Should its row be missing, the

@@ -4,12 +4,12 @@ use std::sync::LazyLock;
 
 use decisions::Book;
 use decisions::book::{Appended, Shelf};
-use decisions::records::{Queue, ReadyKey};
+use decisions::records::{Job, Queue, ReadyKey};
 
 use crate::postgres::queue::QueueMoves;
 use crate::postgres::round::{COMMIT, Param, Round};
 use crate::postgres::rows::{count, moment};
-use crate::postgres::tables::Table;
+use crate::postgres::tables::{Forms, Sql, Table};
 use crate::postgres::{entries, events, logs};
 
 const ENTER_QUEUE: &str = "
@@ -18,13 +18,13 @@ const ENTER_QUEUE: &str = "
 
 /// Every submission names its queue; whoever was first has made it.
 static INSERT_QUEUES: LazyLock<String> =
-    LazyLock::new(|| format!("{} ON CONFLICT (id) DO NOTHING", Queue::sql().insert));
+    LazyLock::new(|| format!("{} ON CONFLICT (id) DO NOTHING", Queue::sql().insert.for_rows(1)));
 
 const INSERT_PLANS: &str =
     "INSERT INTO run_plans (run_id, plan) SELECT * FROM unnest($1::text[], $2::text[])";
 
-const INSERT_SPECS: &str =
-    "INSERT INTO job_specs (job_id, spec) SELECT * FROM unnest($1::text[], $2::text[])";
+/// A job's specification is written with it and never changes; it is not a part of the record.
+static INSERT_JOBS: LazyLock<Forms> = LazyLock::new(|| Sql::insert_with::<Job>("spec", "text"));
 
 const INSERT_NEEDS: &str =
     "INSERT INTO job_needs (needed_id, dependent_id) SELECT * FROM unnest($1::text[], $2::text[])";
@@ -44,8 +44,7 @@ pub fn round(book: &Book) -> Round<'_> {
     insert(&mut round, &book.groups);
     insert(&mut round, &book.runs);
     insert_plans(&mut round, &book.appended);
-    insert(&mut round, &book.jobs);
-    insert_specs(&mut round, &book.appended);
+    insert_jobs(&mut round, book);
     insert_needs(&mut round, &book.appended);
     insert(&mut round, &book.attempts);
     insert(&mut round, &book.executions);
@@ -70,17 +69,16 @@ pub fn round(book: &Book) -> Round<'_> {
 }
 
 fn insert<'a, R: Table>(round: &mut Round<'a>, shelf: &'a Shelf<R>) {
-    insert_by(round, shelf, &R::sql().insert);
+    let new = new(shelf);
+    if !new.is_empty() {
+        round.push(R::sql().insert.for_rows(new.len()), R::arrays(&new, |_| true));
+    }
 }
 
 fn insert_queues<'a>(round: &mut Round<'a>, shelf: &'a Shelf<Queue>) {
-    insert_by(round, shelf, &INSERT_QUEUES);
-}
-
-fn insert_by<'a, R: Table>(round: &mut Round<'a>, shelf: &'a Shelf<R>, sql: &'static str) {
     let new = new(shelf);
     if !new.is_empty() {
-        round.push(sql, R::arrays(&new, |_| true));
+        round.push(&INSERT_QUEUES, Queue::arrays(&new, |_| true));
     }
 }
 
@@ -96,11 +94,14 @@ fn insert_plans<'a>(round: &mut Round<'a>, Appended { plans, .. }: &'a Appended)
     }
 }
 
-fn insert_specs<'a>(round: &mut Round<'a>, Appended { specs, .. }: &'a Appended) {
-    let jobs: Vec<String> = specs.iter().map(|(job, _)| job.to_string()).collect();
-    let texts: Vec<&str> = specs.iter().map(|(_, spec)| spec.as_ref()).collect();
-    if !specs.is_empty() {
-        round.push(INSERT_SPECS, vec![Box::new(jobs), Box::new(texts)]);
+fn insert_jobs<'a>(round: &mut Round<'a>, book: &'a Book) {
+    let new = new(&book.jobs);
+    if !new.is_empty() {
+        let specs: Vec<Option<&str>> =
+            new.iter().map(|job| book.specs.get(&job.id).map(AsRef::as_ref)).collect();
+        let mut arrays = Job::arrays(&new, |_| true);
+        arrays.push(Box::new(specs));
+        round.push(INSERT_JOBS.for_rows(new.len()), arrays);
     }
 }
 

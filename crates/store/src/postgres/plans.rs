@@ -31,9 +31,9 @@ const FILL: &str = "
     FROM generate_series(1, 20000) i;
     INSERT INTO jobs (id, tenant_id, run_id, name, state, required, effect_once, priority, queue_id, attempts,
         attempts_max, retry_on, timeout_micros, tokens, needs_open, has_dependents, counted_failed, releasing,
-        spec_digest, input_key, reusable, created_at, updated_at)
+        spec_digest, input_key, reusable, created_at, updated_at, spec)
     SELECT 'job_' || i, 'ten_1', 'run_' || i, 'a', CASE WHEN i % 2 = 0 THEN 'SUCCEEDED' ELSE 'FAILED' END, true, false, 0,
-        1, 1, 1, '', 1, 1, 0, false, false, false, '', sha256((i % 7)::text::bytea), i % 2 = 0, now(), now()
+        1, 1, 1, '', 1, 1, 0, false, false, false, '', sha256((i % 7)::text::bytea), i % 2 = 0, now(), now(), '{}'
     FROM generate_series(1, 20000) i;
     INSERT INTO attempts (job_id, attempt, state, queue_id, priority, since, lost_leases, explanation, created_at, updated_at)
     SELECT 'job_' || i, 1, 'SUCCEEDED', 1, 0, now(), 0, '', now(), now() FROM generate_series(1, 20000) i;

@@ -69,7 +69,7 @@ pub const LANE_HEADS: &str = "
 
 pub const PLANS: &str = "SELECT run_id, plan FROM run_plans WHERE run_id = ANY ($1::text[])";
 
-pub const SPECS: &str = "SELECT job_id, spec FROM job_specs WHERE job_id = ANY ($1::text[])";
+pub const SPECS: &str = "SELECT id, spec FROM jobs WHERE id = ANY ($1::text[]) AND spec IS NOT NULL";
 
 /// A row for every run asked for, also if nothing succeeded.
 pub const SUCCEEDED: &str = "

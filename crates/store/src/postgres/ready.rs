@@ -1,6 +1,7 @@
 //! Candidates for leases: the first of each queue that no other server is about to lease.
 
 use std::collections::BTreeSet;
+use std::mem::take;
 
 use decisions::records::ReadyKey;
 
@@ -24,17 +25,29 @@ const PICK: &str = "
         FOR UPDATE SKIP LOCKED
     ) r";
 
+/// Whoever looks while others lease sees what was there when it began: they may have had all of it, and what came in the
+/// meantime is theirs no more than ours. A second look shows it; what we hold is in it too.
+const LOOKS_MAX: usize = 2;
+
 /// Locks enough candidates for all asks, in a transaction that is left open on the connection.
 pub async fn pick(writers: &Pool, asks: &[ReadyAsk]) -> Result<(Lent, BTreeSet<ReadyKey>), StoreError> {
     let lent = writers.take().await?;
     let counts = counts_by_queue(asks);
     let (queues, counts): (Vec<i64>, Vec<i64>) =
         counts.into_iter().map(|(queue, count)| (queue.0, count as i64)).unzip();
+    let wanted: usize = asks.iter().map(|ask| ask.count).sum();
     let mut round = Round::default();
     round.push(BEGIN, vec![]);
-    round.push(PICK, vec![Box::new(queues), Box::new(counts)]);
-    let answers = lent.connection.run(round).await.map_err(|failed| fault::not_written(&failed.error))?;
-    let rows = answers.into_iter().flat_map(|answer| answer.rows);
-    let locked: Vec<ReadyKey> = rows.map(|row| read_ready(&mut Cells::of(&row))).collect::<Result<_, _>>()?;
+    let mut locked = Vec::new();
+    for _ in 0..LOOKS_MAX {
+        round.push(PICK, vec![Box::new(queues.clone()), Box::new(counts.clone())]);
+        let answers = lent.connection.run(take(&mut round)).await;
+        let answers = answers.map_err(|failed| fault::not_written(&failed.error))?;
+        let rows = answers.into_iter().flat_map(|answer| answer.rows);
+        locked = rows.map(|row| read_ready(&mut Cells::of(&row))).collect::<Result<Vec<_>, _>>()?;
+        if locked.len() >= wanted {
+            break;
+        }
+    }
     Ok((lent, best(asks, &locked)))
 }

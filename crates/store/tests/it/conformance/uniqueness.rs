@@ -2,7 +2,7 @@
 
 use decisions::Changes;
 use decisions::draft::Stated;
-use decisions::records::{Execution, Job, Run, Tenant};
+use decisions::records::{Execution, Job, Queue, Run, Tenant};
 use machines::{execution, lease};
 use store::{Store, StoreError};
 
@@ -75,14 +75,15 @@ async fn a_trigger_key_is_taken_once_per_tenant<S: Store>(desk: Desk<S>) {
 
 async fn a_job_key_is_taken_once_per_tenant<S: Store>(desk: Desk<S>) {
     let (ours, theirs) = (some_tenant(1), some_tenant(2));
-    let queue = some_queue(ours.id);
+    let (queue, their_queue) = (some_queue(ours.id), Queue::for_requirements(theirs.id, &[]));
     let mut world = tenants([ours.clone(), theirs.clone()]);
-    world.queues.insert(queue.id, queue.clone());
+    world.queues.extend([&queue, &their_queue].map(|queue| (queue.id, queue.clone())));
     desk.forge(world).await.unwrap();
-    let keyed = |number, tenant| Job { key: Some("mine".into()), ..bare_job(number, tenant, queue.id) };
-    desk.forge(jobs([keyed(1, ours.id)])).await.unwrap();
-    refuse(&desk, jobs([keyed(2, ours.id)])).await;
-    let others = [keyed(3, theirs.id), bare_job(4, ours.id, queue.id), bare_job(5, ours.id, queue.id)];
+    let keyed = |number, tenant, queue| Job { key: Some("mine".into()), ..bare_job(number, tenant, queue) };
+    desk.forge(jobs([keyed(1, ours.id, queue.id)])).await.unwrap();
+    refuse(&desk, jobs([keyed(2, ours.id, queue.id)])).await;
+    let theirs = keyed(3, theirs.id, their_queue.id);
+    let others = [theirs, bare_job(4, ours.id, queue.id), bare_job(5, ours.id, queue.id)];
     desk.forge(jobs(others)).await.unwrap();
 }
 
