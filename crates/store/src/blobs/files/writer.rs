@@ -4,7 +4,8 @@
 //!
 //! Never: a sync.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, IoSlice, Write};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
@@ -18,7 +19,8 @@ const BUFFER_BYTES: usize = 1 << 20;
 
 pub struct Writer {
     target: Arc<Target>,
-    buffer: Buffer,
+    /// Only for a large file: what comes for others is written as it is, where the file's cursor stands.
+    buffer: Option<Buffer>,
     /// Where the first byte of the buffer belongs; everything before it is written.
     at: u64,
     cache: Cache,
@@ -36,8 +38,8 @@ enum Cache {
 impl Writer {
     /// Goes on at `at` in a file that will have `expected` bytes.
     pub fn new(target: Arc<Target>, at: u64, expected: u64) -> Writer {
-        let cache = if expected >= target.uncached_from { Cache::UsedSoFar } else { Cache::Used };
-        Writer { target, buffer: Buffer::new(), at, cache }
+        let buffer = (expected >= target.uncached_from).then(Buffer::new);
+        Writer { target, buffer, at, cache: Cache::UsedSoFar }
     }
 
     /// How far the file is written.
@@ -46,46 +48,57 @@ impl Writer {
     }
 
     pub fn append(&mut self, chunks: &[Bytes]) -> io::Result<()> {
+        let Some(mut buffer) = self.buffer.take() else {
+            write_all(&self.target.file, chunks)?;
+            self.at += chunks.iter().map(|chunk| chunk.len() as u64).sum::<u64>();
+            return Ok(());
+        };
         for mut chunk in chunks.iter().map(|chunk| &chunk[..]) {
             while !chunk.is_empty() {
-                chunk = self.buffer.fill(chunk, self.room());
-                if self.room() == 0 {
-                    self.write_out(self.buffer.filled)?;
+                chunk = buffer.fill(chunk, self.room(&buffer));
+                if self.room(&buffer) == 0 {
+                    let all = buffer.filled;
+                    self.write_out(&mut buffer, all)?;
                 }
             }
         }
+        self.buffer = Some(buffer);
         Ok(())
     }
 
     /// Writes what is left in the buffer.
     pub fn flush(&mut self) -> io::Result<()> {
-        let blocks = if self.at.is_multiple_of(ALIGNMENT as u64) { self.buffer.filled } else { 0 };
-        self.write_out(blocks - blocks % ALIGNMENT)?;
-        self.write_out(self.buffer.filled)
+        let Some(mut buffer) = self.buffer.take() else { return Ok(()) };
+        let blocks = if self.at.is_multiple_of(ALIGNMENT as u64) { buffer.filled } else { 0 };
+        self.write_out(&mut buffer, blocks - blocks % ALIGNMENT)?;
+        let rest = buffer.filled;
+        self.write_out(&mut buffer, rest)?;
+        self.buffer = Some(buffer);
+        Ok(())
     }
 
     /// The buffer ends where a block of the file does.
-    fn room(&self) -> usize {
+    fn room(&self, buffer: &Buffer) -> usize {
         let into_block = (self.at % BUFFER_BYTES as u64) as usize;
-        BUFFER_BYTES - into_block - self.buffer.filled
+        BUFFER_BYTES - into_block - buffer.filled
     }
 
     /// The first so many bytes of the buffer; what is behind them moves to the front.
-    fn write_out(&mut self, count: usize) -> io::Result<()> {
+    fn write_out(&mut self, buffer: &mut Buffer, count: usize) -> io::Result<()> {
         if count == 0 {
             return Ok(());
         }
         let aligned = self.at.is_multiple_of(ALIGNMENT as u64) && count.is_multiple_of(ALIGNMENT);
         self.choose(aligned)?;
-        match self.target.file.write_all_at(self.buffer.first(count), self.at) {
+        match self.target.file.write_all_at(buffer.first(count), self.at) {
             Err(error) if self.cache == Cache::PassedBy && is_refusal(&error) => {
                 self.choose(false)?;
                 self.cache = Cache::Used;
-                self.target.file.write_all_at(self.buffer.first(count), self.at)?;
+                self.target.file.write_all_at(buffer.first(count), self.at)?;
             }
             written => written?,
         }
-        self.buffer.remove(count);
+        buffer.remove(count);
         self.at += count as u64;
         Ok(())
     }
@@ -102,6 +115,20 @@ impl Writer {
         };
         Ok(())
     }
+}
+
+fn write_all(mut file: &File, chunks: &[Bytes]) -> io::Result<()> {
+    let mut slices: Vec<_> = chunks.iter().map(|chunk| IoSlice::new(chunk)).collect();
+    let mut left = &mut slices[..];
+    while !left.is_empty() {
+        match file.write_vectored(left) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => IoSlice::advance_slices(&mut left, written),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// Memory that begins at a multiple of [`ALIGNMENT`].
