@@ -43,7 +43,7 @@ impl Sink {
         Sink { file: Growing::at(target, 0, expected), hashing }
     }
 
-    /// Goes on at `offset`, where the file ends; `hashing` knows what comes before. What reaches the disk is noted in the
+    /// Goes on at `offset`, where the cursor stands; `hashing` knows what comes before. What reaches the disk is noted in the
     /// folder, so that a later request can go on from there.
     pub fn resumed(target: Arc<Target>, hashing: Hashing, offset: u64, expected: u64) -> Sink {
         let mut sink = Sink { file: Growing::at(target, offset, expected), hashing };

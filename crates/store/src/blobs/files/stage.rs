@@ -66,7 +66,7 @@ impl Files {
         .await
     }
 
-    /// The file as it was at `offset`, and the hash of what is before.
+    /// The file as it was at `offset`, the cursor at its end, and the hash of what is before.
     async fn resume(&self, at: &Staging, offset: u64) -> Result<(Arc<Target>, Hashing), BlobError> {
         let (path, uncached_from) = (self.path(at.as_str()), self.uncached_from);
         let (target, hasher) = blocking::run(move || {
