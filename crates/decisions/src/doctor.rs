@@ -166,9 +166,11 @@ fn check_executions(file: &JobFile, findings: &mut Findings) {
     for (position, execution) in file.executions.iter().enumerate() {
         findings.equal("I2", "token", execution.token, position as u32 + 1);
         let live = execution.lease.get().is_live();
-        findings.equal("I9", "a live lease has a deadline", execution.due_at.is_some(), live);
+        let unheard = execution.lease.get() == lease::State::Revoked
+            && execution.due_at.is_some_and(|due_at| due_at == execution.expires_at);
+        findings.equal("I9", "a live lease has a deadline", execution.due_at.is_some(), live || unheard);
         findings.equal("I2", "a live lease has not finished", execution.finished_at.is_none(), live);
-        if execution.due_at.is_some_and(|due_at| due_at > execution.deadline()) {
+        if live && execution.due_at.is_some_and(|due_at| due_at > execution.deadline()) {
             findings.add("I9", format!("{} is looked at after its deadline", execution.id));
         }
         let ended = execution.status.get().is_final();
@@ -184,6 +186,22 @@ fn check_executions(file: &JobFile, findings: &mut Findings) {
         }
     }
     check_lease_against_attempt(file, findings);
+    check_wait(file, findings);
+}
+
+/// An attempt that waits for no other job waits for the end of a lease that was taken away, and a tick looks at that.
+fn check_wait(file: &JobFile, findings: &mut Findings) {
+    let waits = file.attempts.last().is_some_and(|latest| latest.state.get() == attempt::State::Created);
+    let unheard = file
+        .executions
+        .iter()
+        .filter(|execution| !execution.lease.get().is_live())
+        .filter_map(|execution| execution.due_at)
+        .max();
+    if waits && file.job.needs_open == 0 && unheard.is_none() {
+        findings.add("I9", "it waits for nothing and is in no queue".into());
+    }
+    findings.equal("I9", "free_at", file.job.free_at, unheard);
 }
 
 fn check_lease_against_attempt(file: &JobFile, findings: &mut Findings) {

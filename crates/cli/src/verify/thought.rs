@@ -24,6 +24,7 @@ pub fn models() -> Part {
         servers: 2,
         sayings: vec![Saying::Heartbeat, Saying::Succeed, Saying::Fail, Saying::CancelAck],
         cancel: true,
+        retry: false,
         policy: Work::policy(),
     };
     let message = Outbox { workers: 2, servers: 2, redrives: 1, policy: Outbox::policy() };

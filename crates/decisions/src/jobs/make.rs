@@ -59,6 +59,7 @@ pub fn make_job(draft: &mut Draft<'_>, new: NewJob<'_>) -> Result<(), Refusal> {
         spec_digest: Sha256::digest(spec.as_bytes()).into(),
         input_key: plan.input_key,
         reusable: false,
+        free_at: None,
         created_at: draft.now,
         updated_at: draft.now,
     });

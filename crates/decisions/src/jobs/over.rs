@@ -7,6 +7,7 @@ use crate::Draft;
 use crate::draft::{Hint, Stated};
 use crate::failures::Verdict;
 use crate::jobs::make::enqueue;
+use crate::leases::unheard;
 use crate::records::job::derived_state;
 use crate::records::{Attempt, AttemptKey, Execution, Job, Run};
 use crate::runs::count_out;
@@ -42,7 +43,7 @@ pub fn attempt_over(draft: &mut Draft<'_>, mut attempt: Attempt, verdict: Option
     count_out(draft, &job);
 }
 
-/// Queues one more attempt; the ended one stays as it is.
+/// Queues one more attempt, now or when nobody can still be at work under the last one; that one stays as it is.
 pub fn next_attempt(draft: &mut Draft<'_>, mut job: Job, cause: &'static str) {
     let ended: Attempt = draft.copy(&AttemptKey { job: job.id, index: job.attempts });
     job.attempts += 1;
@@ -58,7 +59,10 @@ pub fn next_attempt(draft: &mut Draft<'_>, mut job: Job, cause: &'static str) {
         ..ended
     };
     draft.born(&attempt, cause);
-    enqueue(draft, &mut attempt, cause);
+    match job.free_at.filter(|at| *at > draft.now) {
+        Some(at) => attempt.explanation = unheard::wait_until(at),
+        None => enqueue(draft, &mut attempt, cause),
+    }
     draft.put(attempt);
     project(draft, &mut job);
     draft.put(job);

@@ -4,7 +4,7 @@
 use machines::lease;
 use wire::ExecId;
 
-use crate::leases::{ack_window, cancel_deadline, expiry, job_timeout, recovery};
+use crate::leases::{ack_window, cancel_deadline, expiry, job_timeout, recovery, unheard};
 use crate::records::{Attempt, Execution};
 use crate::{Answer, Ask, Decide, Draft, Refusal};
 
@@ -23,8 +23,12 @@ impl Decide for ExecutionDue {
             return Ok(Answer::Settled { moved: false });
         };
         let now = draft.now;
-        if execution.due_at.is_none_or(|due_at| due_at > now) || !execution.lease.get().is_live() {
+        if execution.due_at.is_none_or(|due_at| due_at > now) {
             return Ok(Answer::Settled { moved: false }); // somebody was faster
+        }
+        if !execution.lease.get().is_live() {
+            unheard::end(draft, execution);
+            return Ok(Answer::Settled { moved: true });
         }
         let attempt: Attempt = draft.copy(&execution.attempt);
         let passed = |deadline: Option<wire::Time>| deadline.is_some_and(|deadline| deadline <= now);

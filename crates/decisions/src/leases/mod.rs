@@ -16,6 +16,7 @@ mod job_timeout;
 mod lease;
 mod recovery;
 mod stored;
+pub mod unheard;
 
 pub use ack::Ack;
 pub use cancel_ack::CancelAck;

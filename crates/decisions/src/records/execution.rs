@@ -28,7 +28,8 @@ pub struct Execution {
     pub timeout_at: Option<Time>,
     /// When a requested cancel is forced.
     pub cancel_by: Option<Time>,
-    /// When a tick must look at this lease; never later than its nearest deadline, and not moved by heartbeats.
+    /// When a tick must look at this lease; never later than its nearest deadline, and not moved by heartbeats. One that was
+    /// taken away is looked at once more when its time would have been over.
     pub due_at: Option<Time>,
     pub started_at: Option<Time>,
     pub finished_at: Option<Time>,

@@ -45,6 +45,8 @@ pub struct Job {
     pub input_key: Option<Digest>,
     /// It succeeded, and all that it made is still kept: a job with the same key need not run.
     pub reusable: bool,
+    /// A lease was taken away before its time, and its runner may not have heard of it: until then nothing follows.
+    pub free_at: Option<Time>,
     pub created_at: Time,
     pub updated_at: Time,
 }

@@ -217,3 +217,91 @@ fn a_cancelled_job_may_be_retried_by_a_person() {
     ",
     );
 }
+
+/// Its runner may still be waiting for the answer to a heartbeat, and go on until its time is over.
+#[test]
+fn what_was_stopped_by_force_does_not_run_again_before_its_runner_must_have_stopped() {
+    check(
+        "
+        0s    submit J
+        0s    grant L1 a         -> GRANTED J 1
+        0s    ack L1             -> ACTIVE
+        10s   heartbeat L1       -> RUNNING
+        10s   cancel J           -> asked
+        40s   tick               -> moved 1
+        40s   state L1           -> REVOKED
+        41s   retry J            -> attempt 2
+        41s   attempt J          -> CREATED
+        41s   why J              -> waits until
+        41s   grant L2 b         -> nothing
+        42s   grant L3 b J       -> refused job_not_ready
+        129s  tick               -> nothing
+        130s  tick               -> moved 1
+        130s  attempt J          -> QUEUED
+        130s  grant L4 b         -> GRANTED J 2
+        131s  tick               -> nothing
+    ",
+    );
+}
+
+#[test]
+fn a_retry_that_is_cancelled_and_retried_again_waits_all_the_same() {
+    check(
+        "
+        0s    submit J
+        0s    grant L1 a         -> GRANTED J 1
+        0s    ack L1             -> ACTIVE
+        10s   cancel J           -> asked
+        40s   tick               -> moved 1
+        41s   retry J            -> attempt 2
+        42s   cancel J           -> over
+        43s   retry J            -> attempt 3
+        43s   attempt J          -> CREATED
+        120s  tick               -> moved 1
+        120s  attempt J          -> QUEUED
+    ",
+    );
+}
+
+#[test]
+fn a_retry_after_the_time_of_the_lease_does_not_wait_for_a_tick() {
+    check(
+        "
+        0s    submit J
+        0s    grant L1 a         -> GRANTED J 1
+        0s    ack L1             -> ACTIVE
+        10s   cancel J           -> asked
+        40s   tick               -> moved 1
+        120s  retry J            -> attempt 2
+        120s  attempt J          -> QUEUED
+        120s  grant L2 b         -> GRANTED J 2
+        120s  ack L2             -> ACTIVE
+        121s  cancel J           -> asked
+        121s  tick               -> moved 1
+        151s  tick               -> moved 1
+        152s  retry J            -> attempt 3
+        153s  tick               -> nothing
+        240s  tick               -> moved 1
+        240s  grant L3 a         -> GRANTED J 3
+    ",
+    );
+}
+
+/// Who gave the job back, or never began, is at work no more.
+#[test]
+fn a_retry_after_a_word_of_the_runner_does_not_wait() {
+    check(
+        "
+        0s    submit J
+        0s    grant L1 a         -> GRANTED J 1
+        0s    ack L1             -> ACTIVE
+        10s   cancel J           -> asked
+        11s   cancel-ack L1      -> CANCELED
+        12s   retry J            -> attempt 2
+        12s   grant L2 b         -> GRANTED J 2
+        13s   cancel J           -> over
+        14s   retry J            -> attempt 3
+        14s   grant L3 b         -> GRANTED J 3
+    ",
+    );
+}

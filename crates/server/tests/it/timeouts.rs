@@ -63,15 +63,19 @@ fn a_timeout_is_retried_only_if_the_job_asks() {
         0s    ack L1             -> ACTIVE
         90s   tick               -> moved 1
         90s   attempt slow#1     -> TIMED_OUT
-        90s   attempt slow#2     -> QUEUED
+        90s   attempt slow#2     -> CREATED
         90s   state R            -> RUNNING
-        90s   grant L2 b         -> GRANTED slow 2
-        90s   ack L2             -> ACTIVE
+        90s   grant L2 b         -> nothing
         91s   complete L1 ok     -> refused stale_lease LEASE_REVOKED
-        180s  tick               -> moved 1
-        180s  attempt slow#2     -> TIMED_OUT
-        180s  state slow         -> FAILED
-        180s  state R            -> REPORTED FAILED
+        119s  tick               -> nothing
+        120s  tick               -> moved 1
+        120s  attempt slow#2     -> QUEUED
+        120s  grant L3 b         -> GRANTED slow 2
+        120s  ack L3             -> ACTIVE
+        210s  tick               -> moved 1
+        210s  attempt slow#2     -> TIMED_OUT
+        210s  state slow         -> FAILED
+        210s  state R            -> REPORTED FAILED
     ",
     );
 }

@@ -23,11 +23,12 @@ fn ahead(now: Time, moment: Option<Time>, into: &mut impl Hasher) {
 }
 
 impl Canonical for Job {
-    fn canonical(&self, _: Time, into: &mut impl Hasher) {
+    fn canonical(&self, now: Time, into: &mut impl Hasher) {
         self.id.hash(into);
         self.state.as_str().hash(into);
         (self.attempts, self.tokens, self.needs_open).hash(into);
         (self.counted_failed, self.releasing, self.released_to).hash(into);
+        ahead(now, self.free_at.filter(|at| *at > now), into);
     }
 }
 
@@ -50,6 +51,8 @@ impl Canonical for Execution {
             for moment in [Some(self.expires_at), self.timeout_at, self.cancel_by, self.due_at] {
                 ahead(now, moment, into);
             }
+        } else {
+            ahead(now, self.due_at, into);
         }
     }
 }

@@ -60,3 +60,10 @@ fn two_jobs_side_by_side_with_heartbeats_and_a_cancel_in_every_order() {
 fn two_jobs_that_fail_fast_with_heartbeats_and_a_cancel_in_every_order() {
     assert_eq!(worlds(Work { sayings: ALL.into(), ..two_jobs(true, false) }), 6_278_390);
 }
+
+#[test]
+#[ignore = "takes minutes"]
+fn a_retry_after_a_cancel_with_heartbeats_in_every_order() {
+    let sayings = vec![Saying::Heartbeat, Saying::Succeed, Saying::CancelAck];
+    assert_eq!(worlds(Work { sayings, servers: 1, retry: true, ..one_job(false) }), 753_832);
+}

@@ -134,6 +134,7 @@ CREATE TABLE jobs (
     input_key       bytea       CHECK (length(input_key) = 32),
     reusable        boolean     NOT NULL
         CHECK (NOT reusable OR (state = 'SUCCEEDED' AND run_id IS NOT NULL AND input_key IS NOT NULL)),
+    free_at         timestamptz, -- until then, a runner whose lease was taken away may not have heard of it
     created_at      timestamptz NOT NULL,
     updated_at      timestamptz NOT NULL,
     spec            text,       -- JSON, as the runner gets it; read for that alone, and never changed

@@ -138,6 +138,7 @@ CREATE TABLE jobs (
     input_key       BLOB    CHECK (length(input_key) = 32),
     reusable        INTEGER NOT NULL
         CHECK (NOT reusable OR (state = 'SUCCEEDED' AND run_id IS NOT NULL AND input_key IS NOT NULL)),
+    free_at         INTEGER, -- until then, a runner whose lease was taken away may not have heard of it
     created_at      INTEGER NOT NULL,
     updated_at      INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;

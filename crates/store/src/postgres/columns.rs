@@ -193,6 +193,7 @@ table!(Job, "jobs", |it| {
     Fixed spec_digest: "bytea" = it.spec_digest.as_slice();
     Fixed input_key: "bytea" = it.input_key.map(|key| key.as_bytes().to_vec());
     Moving reusable: "boolean" = it.reusable;
+    Moving free_at: "timestamptz" = it.free_at.map(moment);
     Fixed created_at: "timestamptz" = moment(it.created_at);
     Moving updated_at: "timestamptz" = moment(it.updated_at);
 } |cells| Ok(Job {
@@ -219,6 +220,7 @@ table!(Job, "jobs", |it| {
     spec_digest: cells.next()?,
     input_key: cells.next()?,
     reusable: cells.next()?,
+    free_at: cells.next()?,
     created_at: cells.next()?,
     updated_at: cells.next()?,
 }));

@@ -24,7 +24,7 @@ pub const RUN: &str = "SELECT id, tenant_id, state, outcome, status_message, att
      created_at, updated_at, finished_at, trust, group_name, supersede FROM runs";
 pub const JOB: &str = "SELECT id, tenant_id, run_id, name, job_key, state, required, effect_once, priority, queue_id, \
      attempts, attempts_max, retry_on, timeout_micros, tokens, needs_open, has_dependents, counted_failed, releasing, \
-     released_to, spec_digest, created_at, updated_at, input_key, reusable FROM jobs";
+     released_to, spec_digest, created_at, updated_at, input_key, reusable, free_at FROM jobs";
 pub const ATTEMPT: &str = "SELECT job_id, attempt, state, queue_id, priority, since, lost_leases, exec_id, \
      failure_class, explanation, created_at, updated_at, finished_at FROM attempts";
 pub const EXECUTION: &str = "SELECT id, job_id, attempt, run_id, token, runner_id, lease_hash, lease_state, status, \
@@ -152,6 +152,7 @@ pub fn read_job(row: &Row<'_>) -> rusqlite::Result<Job> {
         updated_at: time(row, 22)?,
         input_key: row.get::<_, Option<[u8; 32]>>(23)?.map(Digest::from_bytes),
         reusable: row.get(24)?,
+        free_at: maybe_time(row, 25)?,
     })
 }
 

@@ -177,7 +177,8 @@ const PROGRESS_JOB: &str = "UPDATE jobs SET state = ?2, tokens = ?3, updated_at 
 fn is_step(before: &Job, it: &Job) -> bool {
     (before.attempts, before.attempts_max, before.needs_open) == (it.attempts, it.attempts_max, it.needs_open)
         && (before.counted_failed, before.reusable) == (it.counted_failed, it.reusable)
-        && (before.releasing, before.released_to) == (it.releasing, it.released_to)
+        && (before.releasing, before.released_to, before.free_at)
+            == (it.releasing, it.released_to, it.free_at)
 }
 
 fn progress_job(progress: &mut Statement<'_>, it: &Job) -> rusqlite::Result<()> {
@@ -186,7 +187,8 @@ fn progress_job(progress: &mut Statement<'_>, it: &Job) -> rusqlite::Result<()> 
 }
 
 const UPDATE_JOB: &str = "UPDATE jobs SET state = ?2, attempts = ?3, attempts_max = ?4, tokens = ?5, needs_open = ?6, \
-     counted_failed = ?7, releasing = ?8, released_to = ?9, updated_at = ?10, reusable = ?11 WHERE id = ?1";
+     counted_failed = ?7, releasing = ?8, released_to = ?9, updated_at = ?10, reusable = ?11, \
+     free_at = ?12 WHERE id = ?1";
 
 fn update_job(update: &mut Statement<'_>, it: &Job) -> rusqlite::Result<()> {
     update.execute(params![
@@ -201,15 +203,16 @@ fn update_job(update: &mut Statement<'_>, it: &Job) -> rusqlite::Result<()> {
         it.released_to.map(|id| id.to_string()),
         micros(it.updated_at),
         it.reusable,
+        it.free_at.map(micros),
     ])?;
     Ok(())
 }
 
 const INSERT_JOB: &str = "INSERT INTO jobs (id, tenant_id, run_id, name, job_key, state, required, effect_once, priority, \
                queue_id, attempts, attempts_max, retry_on, timeout_micros, tokens, needs_open, has_dependents, \
-               counted_failed, releasing, released_to, spec_digest, created_at, updated_at, input_key, reusable) VALUES \
-               (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, \
-               ?24, ?25)";
+               counted_failed, releasing, released_to, spec_digest, created_at, updated_at, input_key, reusable, \
+               free_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, \
+               ?21, ?22, ?23, ?24, ?25, ?26)";
 
 fn insert_job(insert: &mut Statement<'_>, it: &Job) -> rusqlite::Result<()> {
     let run = it.run.map(|run| run.text());
@@ -239,6 +242,7 @@ fn insert_job(insert: &mut Statement<'_>, it: &Job) -> rusqlite::Result<()> {
         micros(it.updated_at),
         it.input_key.as_ref().map(|key| key.as_bytes()),
         it.reusable,
+        it.free_at.map(micros),
     ])?;
     Ok(())
 }

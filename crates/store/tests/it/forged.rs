@@ -149,6 +149,7 @@ pub fn full_job(number: u128, tenant: TenantId, run: RunId, queue: QueueId) -> J
         spec_digest: std::array::from_fn(|index| 255 - index as u8),
         input_key: Some(Digest::from_bytes(std::array::from_fn(|index| 200 + index as u8))),
         reusable: false,
+        free_at: Some(at(45)),
         created_at: at(-1),
         updated_at: at(1),
     }
@@ -179,6 +180,7 @@ pub fn bare_job(number: u128, tenant: TenantId, queue: QueueId) -> Job {
         spec_digest: [0; 32],
         input_key: None,
         reusable: false,
+        free_at: None,
         created_at: at(0),
         updated_at: at(0),
     }

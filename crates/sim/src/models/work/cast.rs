@@ -1,4 +1,5 @@
-//! The actors: runners that remember one lease, a network that forgets nothing it was given, somebody who cancels.
+//! The actors: runners that remember one lease, a network that forgets nothing it was given, somebody who cancels, and
+//! somebody who wants one more attempt.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -22,6 +23,7 @@ pub enum Message {
     Ask { runner: u8, execution: ExecId },
     Say { runner: u8, execution: ExecId, saying: Saying },
     Cancel,
+    Retry,
     ExecutionDue(ExecId),
     RunDue,
     Sweep,
@@ -136,6 +138,7 @@ impl fmt::Display for Message {
                 write!(f, "runner {} says {saying:?} under {}", runner + 1, Short(*execution))
             }
             Message::Cancel => write!(f, "somebody asks for a cancel"),
+            Message::Retry => write!(f, "a person asks for one more attempt"),
             Message::ExecutionDue(execution) => write!(f, "tick: lease {} is due", Short(*execution)),
             Message::RunDue => write!(f, "tick: the run is due"),
             Message::Sweep => write!(f, "tick: the run's jobs are stopped"),

@@ -23,6 +23,8 @@ pub struct Work {
     /// What runners may say besides AckLease.
     pub sayings: Vec<Saying>,
     pub cancel: bool,
+    /// A person may ask for one more attempt after the first, if that has ended the job.
+    pub retry: bool,
     pub policy: Policy,
 }
 

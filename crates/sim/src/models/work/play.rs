@@ -1,6 +1,6 @@
 //! The play: what may be sent and taken up, what answers do to memories, and how everybody helps in calm.
 
-use decisions::jobs::{CancelJob, ReleaseDependents};
+use decisions::jobs::{CancelJob, ReleaseDependents, RetryJob};
 use decisions::leases::{Ack, CancelAck, Commit, Complete, ExecutionDue, Heartbeat, Lease, Wanted};
 use decisions::runs::{CancelRun, RunDue, SweepRun};
 use decisions::{Answer, Command, Decision, Policy, Refusal};
@@ -37,7 +37,10 @@ impl Play for Work {
     }
 
     fn messages(&self, world: &World<Work>) -> Vec<Message> {
-        world.actors.network.iter().cloned().chain(ticks(world)).collect()
+        // Without this bound, a retry and a cancel that come again and again would make attempts for ever.
+        let at_first = world.records.jobs.all().all(|job| job.attempts == 1);
+        let sent = world.actors.network.iter().filter(|message| at_first || **message != Message::Retry);
+        sent.cloned().chain(ticks(world)).collect()
     }
 
     fn command(&self, world: &World<Work>, message: &Message) -> Command {
@@ -50,6 +53,7 @@ impl Play for Work {
                     CancelRun { tenant: tenant(), run: run(), reason: "not needed".into() }.into()
                 }
             },
+            Message::Retry => RetryJob { tenant: tenant(), job: job() }.into(),
             Message::ExecutionDue(execution) => ExecutionDue { execution }.into(),
             Message::RunDue => RunDue { run: run() }.into(),
             Message::Sweep => SweepRun { run: run() }.into(),
@@ -58,7 +62,7 @@ impl Play for Work {
     }
 
     fn is_awaited(&self, message: &Message) -> bool {
-        matches!(message, Message::Ask { .. } | Message::Say { .. } | Message::Cancel)
+        matches!(message, Message::Ask { .. } | Message::Say { .. } | Message::Cancel | Message::Retry)
     }
 
     fn told(&self, actors: &mut Actors, message: &Message, answer: &Result<Answer, Refusal>) {
@@ -87,7 +91,11 @@ impl Play for Work {
                     Cancel::Unsaid | Cancel::Said | Cancel::TooLate => Cancel::TooLate,
                 };
             }
-            Message::ExecutionDue(_) | Message::RunDue | Message::Sweep | Message::Release(_) => {}
+            Message::Retry
+            | Message::ExecutionDue(_)
+            | Message::RunDue
+            | Message::Sweep
+            | Message::Release(_) => {}
         }
     }
 
@@ -114,6 +122,9 @@ impl Play for Work {
         }
         if self.cancel {
             sends.push(Message::Cancel);
+        }
+        if self.retry {
+            sends.push(Message::Retry);
         }
         let new = sends.into_iter().filter(|message| !world.actors.network.contains(message));
         new.map(Step::Send).chain(crashes).collect()
@@ -229,7 +240,11 @@ fn remember_sent(actors: &mut Actors, message: &Message) {
             Saying::Ack | Saying::Heartbeat | Saying::Commit => {}
         },
         Message::Cancel => actors.cancel = Cancel::Said,
-        Message::ExecutionDue(_) | Message::RunDue | Message::Sweep | Message::Release(_) => {}
+        Message::Retry
+        | Message::ExecutionDue(_)
+        | Message::RunDue
+        | Message::Sweep
+        | Message::Release(_) => {}
     }
 }
 

@@ -23,6 +23,7 @@ pub mod names {
     pub const ATTEMPTS: &str = "attempts stay within their maximum, and none follows a success";
     pub const LEASED: &str = "the latest attempt is leased exactly while its lease is live";
     pub const LOOKED_AT: &str = "a live lease is looked at no later than its deadline";
+    pub const ONE_AT_A_TIME: &str = "nothing follows a lease that was taken away before its time is over";
     pub const TOKENS: &str = "tokens strictly rise";
     pub const STALE: &str = "a stale message changes nothing";
     pub const FINAL: &str = "what has ended stays as it is";
@@ -61,6 +62,13 @@ fn run_ended(world: &Worlds, outcome: run::State) -> bool {
 fn latest<'w>(world: &'w Worlds, job: &Job) -> &'w decisions::records::Attempt {
     let key = decisions::records::AttemptKey { job: job.id, index: job.attempts };
     world.records.attempts.get(&key).expect("a job has its latest attempt")
+}
+
+/// By a person: its first attempt had ended it.
+fn was_retried(world: &Worlds, job: &Job) -> bool {
+    let first = decisions::records::AttemptKey { job: job.id, index: 1 };
+    let state = world.records.attempts.get(&first).map(|it| it.state.get());
+    job.attempts > 1 && matches!(state, Some(attempt::State::Canceled | attempt::State::TimedOut))
 }
 
 pub fn properties(work: &Work) -> Vec<Property<Stage<Work>>> {
@@ -114,11 +122,22 @@ fn of_leases() -> Vec<Property<Stage<Work>>> {
             let mut live = world.records.executions.all().filter(|it| it.lease.get().is_live());
             live.all(|it| it.due_at.is_some_and(|due_at| due_at <= it.deadline()))
         }),
+        Property::always(names::ONE_AT_A_TIME, |_, world: &Worlds| {
+            jobs_hold(world, |_, all| {
+                let taken_away = all.iter().filter(|it| {
+                    let revoked = it.lease.get() == lease::State::Revoked && it.started_at.is_some();
+                    revoked && !it.status.get().has_committed()
+                });
+                taken_away.into_iter().all(|it| {
+                    all.iter().all(|next| next.token <= it.token || next.granted_at >= it.expires_at)
+                })
+            })
+        }),
         Property::always(names::ANNOUNCED, |_, world: &Worlds| {
             jobs_hold(world, |job, _| {
                 let subject = format!("{}/", job.id);
                 let about = world.records.deliveries.all().filter(|it| it.subject.starts_with(&subject));
-                about.count() == usize::from(job.state.is_over())
+                about.count() == usize::from(job.state.is_over()) + usize::from(was_retried(world, job))
             }) && world.records.runs.all().all(|run| {
                 let about = world.records.deliveries.all().filter(|it| it.reports == Some(run.id));
                 about.count() == usize::from(run.is_over())
@@ -140,7 +159,8 @@ fn of_leases() -> Vec<Property<Stage<Work>>> {
         Property::always(names::ONE_WINS, |_, world: &Worlds| {
             let taken = world.actors.cancel == Cancel::Taken;
             let standalone = world.records.runs.all().next().is_none();
-            !(taken && standalone)
+            let retried = world.records.jobs.all().any(|job| was_retried(world, job));
+            !(taken && standalone && !retried)
                 || !any_job(world, job::State::Succeeded) && !any_job(world, job::State::Failed)
         }),
         Property::always(names::ONCE, |_, world: &Worlds| {
@@ -235,6 +255,21 @@ fn reached_by_a_job(work: &Work, effect_once: bool) -> Vec<Property<Stage<Work>>
             any_execution(world, |it| it.cancel_by.is_some() && it.lease.get() == lease::State::Revoked)
         }));
     }
+    if work.retry {
+        reached.push(Property::sometimes(
+            "what was stopped by force is retried and succeeds",
+            |_, world: &Worlds| {
+                any_execution(world, |it| it.cancel_by.is_some() && it.lease.get() == lease::State::Revoked)
+                    && any_job(world, job::State::Succeeded)
+            },
+        ));
+        reached.push(Property::sometimes("a retry waits", |_, world: &Worlds| {
+            world.records.jobs.all().any(|job| {
+                let waits = latest(world, job).state.get() == attempt::State::Created;
+                waits && job.free_at.is_some_and(|at| at > world.now)
+            })
+        }));
+    }
     reached.push(if effect_once {
         Property::sometimes("a lost effect is left to a person", |_, world: &Worlds| {
             world.records.attempts.all().any(|it| it.failure_class == Some(FailureClass::Ambiguous))
@@ -285,7 +320,12 @@ pub fn judge_decision(
                 return Some(names::NOT_EARLY);
             }
         }
-        Message::Ask { .. } | Message::Cancel | Message::RunDue | Message::Sweep | Message::Release(_) => {}
+        Message::Ask { .. }
+        | Message::Cancel
+        | Message::Retry
+        | Message::RunDue
+        | Message::Sweep
+        | Message::Release(_) => {}
     }
     for execution in changes.executions.values() {
         let most = match execution.lease.get() {

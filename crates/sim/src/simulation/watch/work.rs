@@ -39,6 +39,14 @@ impl Watch {
         if tokens.max().is_some_and(|highest| highest >= after.token) {
             return Some((rules::TOKENS, format!("{} got token {} again", after.id, after.token)));
         }
+        let unheard = self.executions_of(after.job()).find(|it| {
+            let taken_away = it.lease.get() == lease::State::Revoked && it.started_at.is_some();
+            taken_away && !it.status.get().has_committed() && it.expires_at > now
+        });
+        if let Some(before) = unheard {
+            let what = format!("{} follows {}, whose runner may not have heard of it", after.id, before.id);
+            return Some((rules::ONE_AT_A_TIME, what));
+        }
         self.too_long(after, now)
     }
 

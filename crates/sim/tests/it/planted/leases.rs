@@ -52,6 +52,15 @@ fn a_completion_after_the_lease_ran_out_is_accepted() {
 }
 
 #[test]
+fn a_retry_does_not_wait_for_who_may_not_have_heard() {
+    let parts = deciding(|book, command, now, policy| match command {
+        Command::RetryJob(_) => decide(book, command, now.plus(SECOND * 10), policy),
+        _ => decide(book, command, now, policy),
+    });
+    found("a retry that does not wait", Work { retry: true, ..one_server() }, parts, names::ONE_AT_A_TIME);
+}
+
+#[test]
 fn a_lease_that_ran_out_is_renewed() {
     let parts = deciding(|book, command, now, policy| match command {
         Command::Heartbeat(Heartbeat { .. }) => decide(book, command, just_before(book, now), policy),

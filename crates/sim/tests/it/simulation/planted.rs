@@ -98,6 +98,15 @@ fn a_renewal_is_a_second_too_long() {
 }
 
 #[test]
+fn a_retry_does_not_wait_for_who_may_not_have_heard() {
+    let parts = deciding(|book, command, now, policy| match command {
+        Command::RetryJob(_) => decide(book, command, now.plus(HOUR), policy),
+        _ => decide(book, command, now, policy),
+    });
+    found("a retry that does not wait", parts, &[rules::ONE_AT_A_TIME]);
+}
+
+#[test]
 fn a_tick_comes_a_second_early() {
     let parts = deciding(|book, command, now, policy| match command {
         Command::ExecutionDue(_) => decide(book, command, now.plus(SECOND), policy),

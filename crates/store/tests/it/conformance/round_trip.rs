@@ -224,6 +224,7 @@ impl Full {
                 counted_failed: true,
                 releasing: true,
                 released_to: Some(JobId::from_u128(3)),
+                free_at: Some(crate::forged::at(46)),
                 updated_at: crate::forged::at(44),
                 ..job.clone()
             },
