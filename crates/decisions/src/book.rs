@@ -12,10 +12,10 @@ use wire::{
 };
 
 use crate::records::{
-    Attempt, AttemptKey, Blob, Bundle, Cache, CacheName, Collection, Collector, Delivery, EffectRow,
-    Execution, Group, GroupId, Job, Log, LogChunk, LogTrim, Possession, PossessionKey, Queue, QueueId,
-    ReadyKey, Run, Runner, RunnerKey, Tenant, Token, Transition, Upload, Usage, Version, VersionName,
-    Webhook, WebhookKey,
+    Attempt, AttemptKey, Blob, BlobBytes, Bundle, Cache, CacheName, Collection, Collector, Delivery,
+    EffectRow, Execution, Group, GroupId, Job, Log, LogChunk, LogTrim, Possession, PossessionKey, Queue,
+    QueueId, ReadyKey, Run, Runner, RunnerKey, Tenant, Token, Transition, Upload, Usage, Version,
+    VersionName, Webhook, WebhookKey,
 };
 
 /// A record kept under a key.
@@ -163,6 +163,10 @@ pub struct Appended {
     pub log_chunks: Vec<LogChunk>,
     /// Chunks that go, also of those that have just come.
     pub log_trims: Vec<LogTrim>,
+    /// Of blobs that this commit makes.
+    pub blob_bytes: Vec<BlobBytes>,
+    /// Blobs whose bytes go with this commit.
+    pub bytes_gone: Vec<BlobId>,
     pub transitions: Vec<Transition>,
 }
 
@@ -174,6 +178,8 @@ impl Appended {
         self.effects.extend(more.effects);
         self.log_chunks.extend(more.log_chunks);
         self.log_trims.extend(more.log_trims);
+        self.blob_bytes.extend(more.blob_bytes);
+        self.bytes_gone.extend(more.bytes_gone);
         self.transitions.extend(more.transitions);
     }
 }

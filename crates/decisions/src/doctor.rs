@@ -51,6 +51,8 @@ pub struct BlobFile {
     pub blob: Blob,
     /// Entries of versions that are not purged, and artifacts of bundles and caches that are not dropped, and logs.
     pub refs: u64,
+    /// How many bytes of it lie among the records; `None` if none was put there.
+    pub inline_bytes: Option<u64>,
     pub events: Vec<Event>,
 }
 
@@ -272,6 +274,8 @@ pub fn check_blob(file: &BlobFile) -> Vec<Finding> {
     if blob.refs != file.refs {
         findings.add("A1", format!("it counts {} references, {} are there", blob.refs, file.refs));
     }
+    let kept = blob.inline && blob.state.get() != machines::blob::State::Deleted;
+    findings.equal("A1", "bytes among the records", file.inline_bytes, kept.then_some(blob.length));
     if !blob.is_here() && file.refs > 0 {
         findings.add("A3", format!("it was claimed, and {} references hold it", file.refs));
     }

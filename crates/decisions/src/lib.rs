@@ -112,6 +112,8 @@ commands! {
     DeliveryDue(deliveries::DeliveryDue),
     RedriveDelivery(deliveries::RedriveDelivery),
     StartUpload(uploads::StartUpload),
+    /// A small blob in one go.
+    PutBlob(uploads::PutBlob),
     StartParts(uploads::StartParts),
     /// All parts are here.
     CompleteParts(uploads::CompleteParts),

@@ -339,6 +339,9 @@ pub trait Store: Send + Sync + 'static {
 
     fn blob(&self, id: BlobId) -> impl Future<Output = Result<Option<Blob>, StoreError>> + Send;
 
+    /// The bytes of a blob that lie among the records; `None` when they lie elsewhere or are gone.
+    fn blob_bytes(&self, id: BlobId) -> impl Future<Output = Result<Option<Arc<[u8]>>, StoreError>> + Send;
+
     /// The bytes of this digest, if the tenant possesses them and they are here.
     fn blob_of(
         &self,

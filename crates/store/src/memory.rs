@@ -354,6 +354,10 @@ impl Store for Memory {
         Ok(self.tables().blobs.get(&id).cloned())
     }
 
+    async fn blob_bytes(&self, id: BlobId) -> Result<Option<Arc<[u8]>>, StoreError> {
+        Ok(self.tables().blob_bytes.get(&id).cloned())
+    }
+
     async fn blob_of(&self, tenant: TenantId, digest: Digest) -> Result<Option<Blob>, StoreError> {
         Ok(self.tables().blob_of(tenant, digest).cloned())
     }

@@ -83,6 +83,9 @@ impl Decide for BlobsSwept {
                 continue; // said twice
             }
             draft.advance(&mut blob, blob::Event::Sweep, "its bytes are gone");
+            if blob.inline {
+                draft.changes.appended.bytes_gone.push(blob.id); // in this commit, not before it
+            }
             blob.updated_at = draft.now;
             collection.deleted += 1;
             collection.bytes += blob.length;

@@ -1,9 +1,15 @@
 //! Blob: stored bytes, what holds them, and what stands between them and their deletion.
 
+use std::sync::Arc;
+
 use machines::blob;
 use wire::{BlobId, CollectionId, Digest, TenantId, Time};
 
 use crate::draft::Stated;
+
+/// The longest blob whose bytes may lie among the records. A file of its own costs two syncs, however short it is; beyond
+/// this the file system is the better place.
+pub const INLINE_BYTES_MAX: u64 = 32 * 1024;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Blob {
@@ -11,6 +17,8 @@ pub struct Blob {
     pub id: BlobId,
     pub digest: Digest,
     pub length: u64,
+    /// Its bytes lie among the records, from the commit that makes it until the one that ends it.
+    pub inline: bool,
     pub state: Stated<blob::State>,
     /// References that are kept. Whoever adds or drops one writes this record, so that it meets whoever claims it.
     pub refs: u64,
@@ -33,6 +41,13 @@ impl Blob {
     pub fn is_here(&self) -> bool {
         self.claimed_by.is_none() && self.state.get() != blob::State::Deleted
     }
+}
+
+/// The bytes of a blob that is [inline](Blob::inline).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlobBytes {
+    pub blob: BlobId,
+    pub bytes: Arc<[u8]>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

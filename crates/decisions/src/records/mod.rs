@@ -23,7 +23,7 @@ pub mod upload;
 pub mod version;
 
 pub use attempt::{Attempt, AttemptKey, ReadyKey};
-pub use blob::{Blob, Possession, PossessionKey, Usage};
+pub use blob::{Blob, BlobBytes, INLINE_BYTES_MAX, Possession, PossessionKey, Usage};
 pub use cache::{Cache, CacheName};
 pub use collection::{Collection, Collector, Progress};
 pub use delivery::{Delivery, LANE_HOOK, LANE_URL, LaneKey, Webhook, WebhookKey};

@@ -59,17 +59,24 @@ pub fn require_ready_to_commit(upload: &Upload, now: Time) -> Result<(), Refusal
     }
 }
 
-/// The bytes are what was announced: the blob that they are. It is the caller's to put, and so is the upload.
+/// As [`adopted`], of bytes that lie under the upload's key.
 pub fn verified(draft: &mut Draft<'_>, upload: &mut Upload) -> Blob {
-    let blob = adopt_or_make(draft, upload);
-    draft.advance(upload, upload::Event::CommitVerified, "digest and length are as announced");
-    upload.updated_at = draft.now;
-    upload.got = Some(blob.id);
+    let blob = adopted(draft, upload);
     // Parts leave their pieces; a session that lost the race leaves all of its bytes.
     upload.litter = upload.blob != blob.id || !upload.parts.is_empty();
     if upload.litter {
         draft.hint(Hint::Reap);
     }
+    blob
+}
+
+/// The bytes are what was announced: the blob that they are, made now or here before. It is the caller's to put, and so is
+/// the upload.
+pub fn adopted(draft: &mut Draft<'_>, upload: &mut Upload) -> Blob {
+    let blob = adopt_or_make(draft, upload);
+    draft.advance(upload, upload::Event::CommitVerified, "digest and length are as announced");
+    upload.updated_at = draft.now;
+    upload.got = Some(blob.id);
     blob
 }
 
@@ -97,6 +104,7 @@ fn made(draft: &Draft<'_>, upload: &Upload) -> Blob {
         id: upload.blob,
         digest: upload.digest,
         length: upload.length,
+        inline: false,
         state: Stated::initial(),
         refs: 0,
         barrier_until: draft.now,

@@ -4,6 +4,7 @@ mod commit;
 mod content;
 mod end;
 mod parts;
+mod put;
 mod start;
 
 use wire::UploadId;
@@ -12,6 +13,7 @@ pub use commit::{CommitUpload, require_ready_to_commit, verified};
 pub use content::ContentReceived;
 pub use end::{AbortUpload, UploadDue, UploadReaped, abandon};
 pub use parts::{CompleteParts, StartParts};
+pub use put::PutBlob;
 pub use start::{StartUpload, brought_along};
 
 use crate::records::Upload;

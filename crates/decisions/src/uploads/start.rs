@@ -32,9 +32,22 @@ impl Decide for StartUpload {
     }
 
     fn decide(&self, draft: &mut Draft<'_>) -> Result<Answer, Refusal> {
+        self.started(draft).map(|upload| Answer::UploadIs(Box::new(upload)))
+    }
+}
+
+/// Nothing is left to wait for but the bytes' own place.
+pub fn brought_along(draft: &mut Draft<'_>, upload: &mut Upload) {
+    draft.advance(upload, upload::Event::StartPartsUpload, "the bytes came with it");
+    draft.advance(upload, upload::Event::CompleteParts, "the bytes came with it");
+}
+
+impl StartUpload {
+    /// The upload, open or ended at once.
+    pub fn started(&self, draft: &mut Draft<'_>) -> Result<Upload, Refusal> {
         require_ready(draft, self.tenant)?;
         if let Some(known) = draft.get::<Upload>(&self.id).filter(|known| known.tenant == self.tenant) {
-            return Ok(Answer::UploadIs(Box::new(known.clone()))); // said twice
+            return Ok(known.clone()); // said twice
         }
         if self.length > draft.policy.upload_bytes_max {
             let problem = format!("at most {} bytes", draft.policy.upload_bytes_max);
@@ -62,17 +75,9 @@ impl Decide for StartUpload {
             }
         }
         draft.put(upload.clone());
-        Ok(Answer::UploadIs(Box::new(upload)))
+        Ok(upload)
     }
-}
 
-/// Nothing is left to wait for but the bytes' own place.
-pub fn brought_along(draft: &mut Draft<'_>, upload: &mut Upload) {
-    draft.advance(upload, upload::Event::StartPartsUpload, "the bytes came with it");
-    draft.advance(upload, upload::Event::CompleteParts, "the bytes came with it");
-}
-
-impl StartUpload {
     pub fn begun(&self, draft: &mut Draft<'_>, cause: impl Into<Cow<'static, str>>) -> Upload {
         let upload = Upload {
             id: self.id,

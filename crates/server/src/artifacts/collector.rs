@@ -155,14 +155,16 @@ impl<S: Store> Collector<S> {
 
     /// One that cannot be deleted does not keep the others.
     async fn delete(&self, claimed: &[Blob]) -> Vec<BlobId> {
+        // Bytes among the records go with the commit that says so.
+        let (inline, apart): (Vec<&Blob>, Vec<&Blob>) = claimed.iter().partition(|blob| blob.inline);
+        let mut gone: Vec<BlobId> = inline.iter().map(|blob| blob.id).collect();
         let keys: Vec<(BlobId, BlobKey)> =
-            claimed.iter().map(|blob| (blob.id, BlobKey::new(&blob.digest, blob.id))).collect();
+            apart.iter().map(|blob| (blob.id, BlobKey::new(&blob.digest, blob.id))).collect();
         let deletions = stream::iter(keys).map(|(id, key)| {
             let blobs = self.blobs.clone();
             async move { (id, blobs.delete(&key).await) }
         });
         let mut deletions = deletions.buffer_unordered(DELETING_MAX);
-        let mut gone = Vec::new();
         while let Some((id, deleted)) = deletions.next().await {
             match deleted {
                 Ok(()) => gone.push(id),

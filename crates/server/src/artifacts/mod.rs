@@ -8,6 +8,7 @@
 //! Start at `uploads.rs`.
 
 pub mod archive;
+pub mod bytes;
 pub mod collector;
 pub mod judge;
 pub mod parts;

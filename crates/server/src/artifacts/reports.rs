@@ -9,6 +9,7 @@ use store::blobs::{BlobError, BlobKey, Blobs};
 use wire::TenantId;
 
 use crate::artifacts::Trouble;
+use crate::artifacts::bytes::{self, Whole};
 use crate::engine::Engine;
 use crate::junit::{self, BadReport, FAILURES_MAX, REPORT_BYTES_MAX, TestReport};
 
@@ -79,23 +80,26 @@ async fn read<S: Store>(
         Some(left) => *room = left,
         None => return Ok(Err(BadReport::TooLarge.to_string())),
     }
-    let bytes = match whole(blobs, &BlobKey::new(&file.digest, blob.id), blob.length).await {
-        Err(BlobError::NotFound | BlobError::Torn { .. }) => return Ok(Err("its bytes are damaged".into())),
+    let named = Whole { key: BlobKey::new(&file.digest, blob.id), length: blob.length };
+    let bytes = match whole(blobs, engine.store(), &named).await {
+        Err(Trouble::Bytes(BlobError::NotFound | BlobError::Torn { .. })) => {
+            return Ok(Err("its bytes are damaged".into()));
+        }
         bytes => bytes?,
     };
     let parsed = tokio::task::spawn_blocking(move || junit::parse(&bytes)).await;
     Ok(parsed.map_err(|_| Trouble::Mistake)?.map_err(|bad| bad.to_string()))
 }
 
-async fn whole(blobs: &Blobs, key: &BlobKey, length: u64) -> Result<Vec<u8>, BlobError> {
-    let mut bytes = Vec::with_capacity(length as usize);
-    if length > 0 {
-        let mut pieces = blobs.read(key, 0..length).await?;
+async fn whole<S: Store>(blobs: &Blobs, store: &S, named: &Whole) -> Result<Vec<u8>, Trouble> {
+    let mut whole = Vec::with_capacity(named.length as usize);
+    if named.length > 0 {
+        let mut pieces = bytes::read(store, blobs, named, 0..named.length).await?;
         while let Some(piece) = pieces.try_next().await? {
-            bytes.extend_from_slice(&piece);
+            whole.extend_from_slice(&piece);
         }
     }
-    Ok(bytes)
+    Ok(whole)
 }
 
 fn add(all: &mut TestReport, one: TestReport) {

@@ -1,14 +1,16 @@
-//! A small blob in one request: read, hashed, journalled and written at once, named, committed.
+//! A small blob in one request: read, hashed, and committed with its bytes among the records; or, where it is longer than
+//! that, journalled and written at once, named, committed.
 
 use axum::body::Bytes;
-use decisions::records::{Measured, Upload};
+use decisions::records::{INLINE_BYTES_MAX, Measured, Upload};
 use futures_util::StreamExt;
 use sha2::{Digest as _, Sha256};
 use store::Store;
+use store::blobs::Blobs;
 use wire::{Digest, ExecId, TenantId};
 
 use crate::artifacts::stream::Incoming;
-use crate::artifacts::uploads::{Announced, abort, committed, key, start};
+use crate::artifacts::uploads::{Announced, abort, committed, key, put_inline, start};
 use crate::artifacts::{Artifacts, Trouble};
 use crate::engine::Engine;
 
@@ -51,6 +53,12 @@ pub async fn put<S: Store>(
         return Err(Trouble::Mismatched { field: "digest" });
     }
     let measured = Some(Measured { digest, length });
+    if length <= INLINE_BYTES_MAX && matches!(artifacts.blobs, Blobs::Files(_)) {
+        // Whoever keeps bytes in a bucket wants all of them there.
+        let announced = Announced { tenant, digest, length, execution, measured };
+        let upload = put_inline(engine, announced, bytes[..].into()).await?;
+        return Ok((upload.got == Some(upload.blob), upload));
+    }
     let started = start(engine, Announced { tenant, digest, length, execution, measured });
     // The bytes are on their way to the disk while the upload is recorded. They get their name afterwards: whatever has a
     // name is on record.

@@ -1,10 +1,11 @@
 //! An upload step by step: its record says what may happen next, then bytes move, then the record does.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use decisions::records::{Measured, Upload};
 use decisions::uploads::{
-    AbortUpload, CommitUpload, CompleteParts, ContentReceived, StartParts, StartUpload,
+    AbortUpload, CommitUpload, CompleteParts, ContentReceived, PutBlob, StartParts, StartUpload,
 };
 use decisions::{Answer, Command, Refusal};
 use machines::upload;
@@ -42,10 +43,23 @@ pub fn key(upload: &Upload) -> BlobKey {
 }
 
 pub async fn start<S: Store>(engine: &Engine<S>, announced: Announced) -> Result<Upload, Trouble> {
+    perform(engine, begun(engine, announced)).await
+}
+
+/// From its first word to its blob in one commit.
+pub async fn put_inline<S: Store>(
+    engine: &Engine<S>,
+    announced: Announced,
+    bytes: Arc<[u8]>,
+) -> Result<Upload, Trouble> {
+    perform(engine, PutBlob { start: begun(engine, announced), bytes }).await
+}
+
+fn begun<S: Store>(engine: &Engine<S>, announced: Announced) -> StartUpload {
     let Announced { tenant, digest, length, execution, measured } = announced;
     let now = engine.clock().now();
     let (id, blob) = (Mint.upload(now), Mint.blob(now));
-    perform(engine, StartUpload { id, blob, tenant, digest, length, execution, measured }).await
+    StartUpload { id, blob, tenant, digest, length, execution, measured }
 }
 
 /// The tenant's upload, ended or not.

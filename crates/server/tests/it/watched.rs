@@ -304,6 +304,10 @@ impl<S: Store> Store for Watched<S> {
         self.inner.blob(id).await
     }
 
+    async fn blob_bytes(&self, id: BlobId) -> Result<Option<Arc<[u8]>>, StoreError> {
+        self.inner.blob_bytes(id).await
+    }
+
     async fn blob_of(&self, tenant: TenantId, digest: Digest) -> Result<Option<Blob>, StoreError> {
         self.inner.blob_of(tenant, digest).await
     }

@@ -299,6 +299,7 @@ CREATE TABLE blobs (
     claimed_by      text COLLATE "C",
     created_at      timestamptz NOT NULL,
     updated_at      timestamptz NOT NULL,
+    inline          boolean     NOT NULL DEFAULT false, -- its bytes are in blob_bytes
     CHECK (claimed_by IS NULL OR refs = 0)
 ) WITH (fillfactor = 80);
 -- At most one of a digest can be read and referred to.
@@ -318,11 +319,30 @@ EXECUTE FUNCTION refuse('a claimed blob stays claimed');
 CREATE TRIGGER blobs_deleted BEFORE UPDATE ON blobs FOR EACH ROW
 WHEN (OLD.state = 'deleted' AND OLD.* IS DISTINCT FROM NEW.*)
 EXECUTE FUNCTION refuse('a deleted blob does not change');
-CREATE TRIGGER blobs_bytes BEFORE UPDATE OF id, digest, length, created_at ON blobs FOR EACH ROW
-WHEN (NEW.id <> OLD.id OR NEW.digest <> OLD.digest OR NEW.length <> OLD.length OR NEW.created_at <> OLD.created_at)
+CREATE TRIGGER blobs_bytes BEFORE UPDATE OF id, digest, length, created_at, inline ON blobs FOR EACH ROW
+WHEN (NEW.id <> OLD.id OR NEW.digest <> OLD.digest OR NEW.length <> OLD.length OR NEW.created_at <> OLD.created_at
+    OR NEW.inline <> OLD.inline)
 EXECUTE FUNCTION refuse('the bytes of a blob do not change');
 CREATE TRIGGER blobs_kept BEFORE DELETE ON blobs FOR EACH ROW
 EXECUTE FUNCTION refuse('the record of a blob is kept');
+
+-- The bytes of small blobs. They are not compressed: most of them are already.
+CREATE TABLE blob_bytes (
+    blob_id  text COLLATE "C" NOT NULL PRIMARY KEY REFERENCES blobs (id),
+    bytes    bytea NOT NULL
+);
+ALTER TABLE blob_bytes ALTER COLUMN bytes SET STORAGE EXTERNAL;
+CREATE TRIGGER blob_bytes_fixed BEFORE UPDATE ON blob_bytes FOR EACH ROW
+EXECUTE FUNCTION refuse('the bytes of a blob do not change');
+CREATE FUNCTION refuse_unless_deleted() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT FROM blobs WHERE id = OLD.blob_id AND state = 'deleted') THEN
+        RETURN OLD;
+    END IF;
+    RAISE EXCEPTION USING ERRCODE = 'integrity_constraint_violation', MESSAGE = TG_ARGV[0], CONSTRAINT = TG_NAME;
+END $$;
+CREATE TRIGGER blob_bytes_kept BEFORE DELETE ON blob_bytes FOR EACH ROW
+EXECUTE FUNCTION refuse_unless_deleted('the bytes of a blob go when it is deleted');
 
 -- Whose bytes: a tenant has what it brought itself.
 CREATE TABLE possessions (

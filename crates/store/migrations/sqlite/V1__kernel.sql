@@ -303,6 +303,7 @@ CREATE TABLE blobs (
     claimed_by      TEXT,
     created_at      INTEGER NOT NULL,
     updated_at      INTEGER NOT NULL,
+    inline          INTEGER NOT NULL DEFAULT 0, -- its bytes are in blob_bytes
     CHECK (claimed_by IS NULL OR refs = 0)
 ) STRICT, WITHOUT ROWID;
 -- At most one of a digest can be read and referred to.
@@ -323,14 +324,30 @@ WHEN OLD.state = 'deleted' AND (
 BEGIN
     SELECT RAISE (ABORT, 'a deleted blob does not change');
 END;
-CREATE TRIGGER blobs_bytes BEFORE UPDATE OF id, digest, length, created_at ON blobs
+CREATE TRIGGER blobs_bytes BEFORE UPDATE OF id, digest, length, created_at, inline ON blobs
 WHEN NEW.id <> OLD.id OR NEW.digest <> OLD.digest OR NEW.length <> OLD.length OR NEW.created_at <> OLD.created_at
+    OR NEW.inline <> OLD.inline
 BEGIN
     SELECT RAISE (ABORT, 'the bytes of a blob do not change');
 END;
 CREATE TRIGGER blobs_kept BEFORE DELETE ON blobs
 BEGIN
     SELECT RAISE (ABORT, 'the record of a blob is kept');
+END;
+
+-- The bytes of small blobs. With a rowid: they would make the tree of a key too wide.
+CREATE TABLE blob_bytes (
+    blob_id  TEXT NOT NULL PRIMARY KEY REFERENCES blobs (id),
+    bytes    BLOB NOT NULL
+) STRICT;
+CREATE TRIGGER blob_bytes_fixed BEFORE UPDATE ON blob_bytes
+BEGIN
+    SELECT RAISE (ABORT, 'the bytes of a blob do not change');
+END;
+CREATE TRIGGER blob_bytes_kept BEFORE DELETE ON blob_bytes
+WHEN (SELECT state FROM blobs WHERE id = OLD.blob_id) <> 'deleted'
+BEGIN
+    SELECT RAISE (ABORT, 'the bytes of a blob go when it is deleted');
 END;
 
 -- Whose bytes: a tenant has what it brought itself.

@@ -150,6 +150,7 @@ impl Tables {
         let logs = self.logs.all().filter(|log| log.blob == Some(blob.id));
         BlobFile {
             refs: (entries.count() + artifacts.count() + caches.count() + logs.count()) as u64,
+            inline_bytes: self.blob_bytes.get(&blob.id).map(|bytes| bytes.len() as u64),
             events: self.events_of(&blob.id.to_string()),
             blob: blob.clone(),
         }

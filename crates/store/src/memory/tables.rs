@@ -111,6 +111,7 @@ pub struct Tables {
     pub collector: Table<Collector>,
     pub groups: Table<Group>,
     pub log_chunks: BTreeMap<(ExecId, u64), Arc<[u8]>>,
+    pub blob_bytes: BTreeMap<BlobId, Arc<[u8]>>,
     pub by_job: BTreeSet<(JobId, ExecId)>,
     pub triggers: BTreeMap<(TenantId, String), RunId>,
     pub job_keys: BTreeMap<(TenantId, String), JobId>,
@@ -203,6 +204,10 @@ impl Tables {
             self.log_chunks.insert((chunk.execution, chunk.offset), chunk.bytes.clone());
         }
         book.appended.log_trims.iter().for_each(|trim| self.trim(trim));
+        self.blob_bytes.extend(book.appended.blob_bytes.iter().map(|it| (it.blob, it.bytes.clone())));
+        for gone in &book.appended.bytes_gone {
+            self.blob_bytes.remove(gone);
+        }
         for transition in &book.appended.transitions {
             self.log(transition);
         }

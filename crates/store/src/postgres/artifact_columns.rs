@@ -65,6 +65,7 @@ table!(Blob, "blobs", |it| {
     Moving claimed_by: "text" = it.claimed_by.map(|id| id.to_string());
     Fixed created_at: "timestamptz" = moment(it.created_at);
     Moving updated_at: "timestamptz" = moment(it.updated_at);
+    Fixed inline: "boolean" = it.inline;
 } |cells| Ok(Blob {
     id: cells.next()?,
     digest: cells.next()?,
@@ -78,6 +79,7 @@ table!(Blob, "blobs", |it| {
     claimed_by: cells.next()?,
     created_at: cells.next()?,
     updated_at: cells.next()?,
+    inline: cells.next()?,
 }));
 
 table!(Possession, "possessions", |it| {

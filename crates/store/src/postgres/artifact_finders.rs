@@ -86,12 +86,22 @@ const CACHES_OF_BLOBS: &str = "
 const LOGS_OF_BLOBS: &str =
     "SELECT blob_id, count(*) FROM logs WHERE blob_id = ANY ($1::text[]) GROUP BY blob_id";
 
+const INLINE_OF_BLOBS: &str =
+    "SELECT blob_id, octet_length(bytes)::bigint FROM blob_bytes WHERE blob_id = ANY ($1::text[])";
+
 pub async fn upload(readers: &Pool, id: UploadId) -> Result<Option<Upload>, StoreError> {
     ask_one(readers, &UPLOAD, vec![Box::new(id.to_string())]).await?.first().map(record).transpose()
 }
 
 pub async fn blob(readers: &Pool, id: BlobId) -> Result<Option<Blob>, StoreError> {
     ask_one(readers, &BLOB, vec![Box::new(id.to_string())]).await?.first().map(record).transpose()
+}
+
+const BLOB_BYTES: &str = "SELECT bytes FROM blob_bytes WHERE blob_id = $1";
+
+pub async fn blob_bytes(readers: &Pool, id: BlobId) -> Result<Option<Arc<[u8]>>, StoreError> {
+    let rows = ask_one(readers, BLOB_BYTES, vec![Box::new(id.to_string())]).await?;
+    rows.first().map(|row| Cells::of(row).raw::<&[u8]>().map(Arc::from)).transpose()
 }
 
 pub async fn blob_of(readers: &Pool, tenant: TenantId, digest: Digest) -> Result<Option<Blob>, StoreError> {
@@ -186,8 +196,9 @@ pub async fn blob_files_after(
     let blobs = page(&reader, &BLOBS_AFTER, params).await?;
     let blobs: Vec<Blob> = blobs.iter().map(record).collect::<Result<_, _>>()?;
     let keys: Vec<String> = blobs.iter().map(|blob| blob.id.to_string()).collect();
-    let statements = [ENTRIES_OF, ARTIFACTS_OF, CACHES_OF_BLOBS, LOGS_OF_BLOBS, &files::EVENTS];
-    let [entries, artifacts, caches, logs, events] = filed(reader, &keys, statements).await?;
+    let statements =
+        [ENTRIES_OF, ARTIFACTS_OF, CACHES_OF_BLOBS, LOGS_OF_BLOBS, INLINE_OF_BLOBS, &files::EVENTS];
+    let [entries, artifacts, caches, logs, inline, events] = filed(reader, &keys, statements).await?;
     let counted = |row: &Row| {
         let mut cells = Cells::of(row);
         Ok((cells.next::<BlobId>()?, cells.next::<u64>()?))
@@ -196,9 +207,11 @@ pub async fn blob_files_after(
     for rows in [&entries, &artifacts, &caches, &logs] {
         counts.push(grouped(rows, counted)?);
     }
+    let inline = grouped(&inline, counted)?;
     let mut events = grouped(&events, root_and_events::<BlobId>)?;
     let file = |blob: Blob| BlobFile {
         refs: counts.iter().filter_map(|counts| counts.get(&blob.id)).flatten().sum(),
+        inline_bytes: inline.get(&blob.id).and_then(|lengths| lengths.first().copied()),
         events: events.remove(&blob.id).unwrap_or_default().concat(),
         blob,
     };

@@ -33,6 +33,10 @@ const INSERT_EFFECTS: &str = "
     INSERT INTO effects (job_id, position, exec_id, kind, body)
     SELECT * FROM unnest($1::text[], $2::integer[], $3::text[], $4::text[], $5::text[])";
 
+const INSERT_BYTES: &str =
+    "INSERT INTO blob_bytes (blob_id, bytes) SELECT * FROM unnest($1::text[], $2::bytea[])";
+const DROP_BYTES: &str = "DELETE FROM blob_bytes WHERE blob_id = ANY ($1::text[])";
+
 /// From what is referred to towards what refers. The last two statements are the log and the commit.
 pub fn round(book: &Book) -> Round<'_> {
     let mut round = Round::default();
@@ -52,6 +56,8 @@ pub fn round(book: &Book) -> Round<'_> {
     insert(&mut round, &book.logs);
     logs::insert_chunks(&mut round, &book.appended.log_chunks);
     logs::trim(&mut round, &book.appended.log_trims);
+    insert_bytes(&mut round, &book.appended);
+    drop_bytes(&mut round, &book.appended);
     insert(&mut round, &book.possessions);
     insert(&mut round, &book.usages);
     insert(&mut round, &book.uploads);
@@ -125,6 +131,21 @@ fn insert_effects<'a>(round: &mut Round<'a>, Appended { effects, .. }: &'a Appen
     let params: Vec<Param<'a>> =
         vec![Box::new(jobs), Box::new(positions), Box::new(executions), Box::new(kinds), Box::new(bodies)];
     round.push(INSERT_EFFECTS, params);
+}
+
+fn insert_bytes<'a>(round: &mut Round<'a>, Appended { blob_bytes, .. }: &'a Appended) {
+    if !blob_bytes.is_empty() {
+        let blobs: Vec<String> = blob_bytes.iter().map(|it| it.blob.to_string()).collect();
+        let bytes: Vec<&[u8]> = blob_bytes.iter().map(|it| &*it.bytes).collect();
+        round.push(INSERT_BYTES, vec![Box::new(blobs), Box::new(bytes)]);
+    }
+}
+
+fn drop_bytes(round: &mut Round<'_>, Appended { bytes_gone, .. }: &Appended) {
+    if !bytes_gone.is_empty() {
+        let blobs: Vec<String> = bytes_gone.iter().map(|blob| blob.to_string()).collect();
+        round.push(DROP_BYTES, vec![Box::new(blobs)]);
+    }
 }
 
 fn enter_queue(round: &mut Round<'_>, book: &Book) {

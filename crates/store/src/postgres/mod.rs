@@ -332,6 +332,10 @@ impl Store for Postgres {
         artifact_finders::blob(&self.readers, id).await
     }
 
+    async fn blob_bytes(&self, id: BlobId) -> Result<Option<Arc<[u8]>>, StoreError> {
+        artifact_finders::blob_bytes(&self.readers, id).await
+    }
+
     async fn blob_of(&self, tenant: TenantId, digest: Digest) -> Result<Option<Blob>, StoreError> {
         artifact_finders::blob_of(&self.readers, tenant, digest).await
     }

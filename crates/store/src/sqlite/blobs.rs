@@ -1,8 +1,10 @@
 //! Blobs, who possesses them, and how much each tenant has.
 
-use decisions::book::Shelf;
+use std::sync::Arc;
+
+use decisions::book::{Appended, Shelf};
 use decisions::doctor::BlobFile;
-use decisions::records::{Blob, Possession, PossessionKey, Usage};
+use decisions::records::{Blob, BlobBytes, Possession, PossessionKey, Usage};
 use machines::Machine;
 use rusqlite::{Connection, Row, params};
 use wire::{BlobId, Digest, TenantId};
@@ -12,7 +14,7 @@ use crate::sqlite::lists::after_text;
 use crate::sqlite::rows::{self, stored};
 
 const BLOB: &str = "SELECT id, digest, length, state, refs, barrier_until, epoch, retention_until, unmarked_by, \
-     claimed_by, created_at, updated_at FROM blobs";
+     claimed_by, created_at, updated_at, inline FROM blobs";
 
 pub fn blob(connection: &Connection, id: BlobId) -> rusqlite::Result<Option<Blob>> {
     rows::one(connection, &[BLOB, " WHERE id = ?1"].concat(), [id.text().as_str()], read)
@@ -86,8 +88,10 @@ fn file_of(connection: &Connection, blob: Blob) -> rusqlite::Result<BlobFile> {
         + (SELECT count(*) FROM bundle_artifacts JOIN bundles USING (exec_id) WHERE blob_id = ?1 AND NOT dropped) \
         + (SELECT count(*) FROM caches WHERE blob_id = ?1 AND NOT dropped) \
         + (SELECT count(*) FROM logs WHERE blob_id = ?1)";
+    let inline = "SELECT length(bytes) FROM blob_bytes WHERE blob_id = ?1";
     let id = blob.id.text();
     Ok(BlobFile {
+        inline_bytes: rows::one(connection, inline, [id.as_str()], |row| rows::count(row, 0))?,
         refs: rows::one(connection, refs, [id.as_str()], |row| rows::count(row, 0))?.unwrap_or(0),
         events: events_of(connection, id.as_str())?,
         blob,
@@ -108,6 +112,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Blob> {
         claimed_by: rows::maybe_id(row, 9)?,
         created_at: rows::time(row, 10)?,
         updated_at: rows::time(row, 11)?,
+        inline: row.get(12)?,
     })
 }
 
@@ -159,7 +164,8 @@ fn update(connection: &Connection, it: &Blob) -> rusqlite::Result<()> {
 
 fn insert(connection: &Connection, it: &Blob) -> rusqlite::Result<()> {
     let sql = "INSERT INTO blobs (id, digest, length, state, refs, barrier_until, epoch, retention_until, unmarked_by, \
-               claimed_by, created_at, updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+               claimed_by, created_at, updated_at, inline) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
     connection.prepare_cached(sql)?.execute(params![
         it.id.text().as_str(),
         it.digest.as_bytes(),
@@ -173,7 +179,28 @@ fn insert(connection: &Connection, it: &Blob) -> rusqlite::Result<()> {
         it.claimed_by.map(|id| id.to_string()),
         it.created_at.as_micros(),
         it.updated_at.as_micros(),
+        it.inline,
     ])?;
+    Ok(())
+}
+
+const BYTES: &str = "SELECT bytes FROM blob_bytes WHERE blob_id = ?1";
+
+pub fn bytes(connection: &Connection, id: BlobId) -> rusqlite::Result<Option<Arc<[u8]>>> {
+    rows::one(connection, BYTES, [id.text().as_str()], |row| Ok(row.get_ref(0)?.as_blob()?.into()))
+}
+
+/// After the blobs themselves: bytes come to one that is there, and go from one that is deleted.
+pub fn write_bytes(connection: &Connection, rows: &Appended) -> rusqlite::Result<()> {
+    for BlobBytes { blob, bytes } in &rows.blob_bytes {
+        let sql = "INSERT INTO blob_bytes (blob_id, bytes) VALUES (?1, ?2)";
+        connection.prepare_cached(sql)?.execute(params![blob.text().as_str(), &**bytes])?;
+    }
+    for blob in &rows.bytes_gone {
+        connection
+            .prepare_cached("DELETE FROM blob_bytes WHERE blob_id = ?1")?
+            .execute([blob.text().as_str()])?;
+    }
     Ok(())
 }
 

@@ -326,6 +326,10 @@ impl Store for Sqlite {
         self.readers.read(move |connection| blobs::blob(connection, id)).await
     }
 
+    async fn blob_bytes(&self, id: BlobId) -> Result<Option<Arc<[u8]>>, StoreError> {
+        self.readers.read(move |connection| blobs::bytes(connection, id)).await
+    }
+
     async fn blob_of(&self, tenant: TenantId, digest: Digest) -> Result<Option<Blob>, StoreError> {
         self.readers.read(move |connection| blobs::blob_of(connection, tenant, digest)).await
     }

@@ -26,6 +26,7 @@ pub fn save(connection: &Connection, book: &Book, events: &[Group]) -> rusqlite:
         .try_for_each(|(before, delivery)| write_delivery(connection, before, delivery))?;
     tokens::write(connection, &book.tokens)?;
     blobs::write(connection, &book.blobs)?;
+    blobs::write_bytes(connection, &book.appended)?;
     logs::write(connection, &book.logs, &book.appended)?;
     blobs::write_possessions(connection, &book.possessions)?;
     blobs::write_usages(connection, &book.usages)?;

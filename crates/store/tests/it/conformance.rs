@@ -13,6 +13,7 @@ mod caches;
 mod chunks;
 mod finders;
 mod groups;
+mod inline;
 mod lanes;
 mod lists;
 mod log;

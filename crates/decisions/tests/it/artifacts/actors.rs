@@ -2,7 +2,7 @@
 
 use decisions::collections::{BlobsSwept, ClaimBlobs, FinishCollection, MarkBlobs, StartCollection};
 use decisions::records::{Measured, VersionName};
-use decisions::uploads::{AbortUpload, CommitUpload, ContentReceived, StartUpload};
+use decisions::uploads::{AbortUpload, CommitUpload, ContentReceived, PutBlob, StartUpload};
 use decisions::versions::{
     CreateVersion, PublishVersion, RestoreVersion, TombstoneVersion, Verdict, VersionDue, content_hash,
 };
@@ -27,6 +27,11 @@ pub struct Actor {
 pub enum Kind {
     /// Brings the bytes, for a tenant.
     Uploader {
+        number: u128,
+        tenant: u128,
+    },
+    /// Brings them in one go, among the records.
+    Putter {
         number: u128,
         tenant: u128,
     },
@@ -58,6 +63,7 @@ impl Actor {
     pub fn act(&mut self, world: &mut World) {
         let done = match self.kind {
             Kind::Uploader { number, tenant: of } => self.upload(world, number, tenant(of)),
+            Kind::Putter { number, tenant: of } => Self::put(world, number, tenant(of)),
             Kind::Quitter { number, tenant: of } => self.quit(world, number, tenant(of)),
             Kind::Publisher { number, tenant: of } => self.publish(world, number, tenant(of)),
             Kind::Collector { number } => self.collect(world, number),
@@ -73,8 +79,8 @@ impl Actor {
         self.over = done.unwrap_or(true);
     }
 
-    fn start(world: &mut World, number: u128, tenant: TenantId) -> Result<bool, Refusal> {
-        let start = StartUpload {
+    fn announced(number: u128, tenant: TenantId) -> StartUpload {
+        StartUpload {
             id: UploadId::from_u128(number),
             blob: BlobId::from_u128(number),
             tenant,
@@ -82,7 +88,20 @@ impl Actor {
             length: 5,
             execution: None,
             measured: None,
-        };
+        }
+    }
+
+    fn put(world: &mut World, number: u128, tenant: TenantId) -> Result<bool, Refusal> {
+        let measured = Some(Measured { digest: digest(1), length: 5 });
+        let start = StartUpload { measured, ..Self::announced(number, tenant) };
+        let put = PutBlob { start, bytes: (*b"bytes").into() };
+        let Answer::UploadIs(upload) = world.perform(put)? else { panic!("an upload") };
+        world.promise(upload.got.expect("it is committed"));
+        Ok(true)
+    }
+
+    fn start(world: &mut World, number: u128, tenant: TenantId) -> Result<bool, Refusal> {
+        let start = Self::announced(number, tenant);
         let Answer::UploadIs(upload) = world.perform(start)? else { panic!("an upload") };
         let deduped = upload.state.get() == upload::State::Committed;
         if let Some(blob) = upload.got {
@@ -180,7 +199,11 @@ impl Actor {
                 };
                 self.claimed = claimed.iter().map(|blob| blob.id).collect();
             }
-            5 => self.claimed.iter().for_each(|blob| world.delete_bytes(*blob)),
+            5 => {
+                let inline = |blob: &BlobId| world.blobs.get(blob).is_some_and(|it| it.inline);
+                let apart: Vec<BlobId> = self.claimed.iter().copied().filter(|it| !inline(it)).collect();
+                apart.into_iter().for_each(|blob| world.delete_bytes(blob));
+            }
             6 => {
                 let blobs = blobs(&self.claimed);
                 world.perform(BlobsSwept { collection, holder, blobs })?;

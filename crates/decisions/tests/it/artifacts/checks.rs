@@ -113,7 +113,7 @@ fn collect(world: &mut World) -> Result<(), String> {
     let claimed =
         world.perform(ClaimBlobs { collection, holder, blobs }).map_err(|error| error.to_string())?;
     let Answer::BlobsClaimed(claimed) = claimed else { return Err("no claims".into()) };
-    claimed.iter().for_each(|blob| world.delete_bytes(blob.id));
+    claimed.iter().filter(|blob| !blob.inline).for_each(|blob| world.delete_bytes(blob.id));
     let blobs = claimed.iter().map(|blob| blob.id).collect();
     world.perform(BlobsSwept { collection, holder, blobs }).map_err(|error| error.to_string())?;
     world

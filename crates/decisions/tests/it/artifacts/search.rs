@@ -126,6 +126,19 @@ fn the_same_bytes_from_two_tenants_and_a_collection_in_every_order() {
     assert_eq!(worlds, 5_521);
 }
 
+/// Bytes among the records meet bytes under a key: whoever comes second finds the first's.
+#[test]
+fn the_same_bytes_in_one_go_and_step_by_step_and_a_collection_in_every_order() {
+    let worlds = explore(&[
+        Kind::Putter { number: 1, tenant: 1 },
+        Kind::Uploader { number: 2, tenant: 2 },
+        Kind::Publisher { number: 1, tenant: 1 },
+        Kind::Collector { number: 1 },
+        Kind::Clock { ticks: 1 },
+    ]);
+    assert_eq!(worlds, 20_870);
+}
+
 #[test]
 fn a_dedupe_a_publication_and_a_collection_in_every_order() {
     let worlds = explore(&[

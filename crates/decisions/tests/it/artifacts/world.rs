@@ -26,7 +26,7 @@ pub struct World {
     pub collector: Option<Collector>,
     /// Bytes under an upload's own name.
     pub staged: BTreeSet<UploadId>,
-    /// Bytes under a blob's key.
+    /// Bytes under a blob's key, or among the records.
     pub placed: BTreeSet<BlobId>,
     /// How often bytes were written to a key, and deleted from it.
     pub writes: BTreeMap<BlobId, u32>,
@@ -89,6 +89,8 @@ impl World {
         replace(&mut self.versions, changes.versions.into_values());
         replace(&mut self.collections, changes.collections.into_values());
         self.collector = changes.collector.into_values().next().or(self.collector.take());
+        changes.appended.blob_bytes.iter().for_each(|it| self.write_bytes(it.blob));
+        changes.appended.bytes_gone.iter().for_each(|blob| self.delete_bytes(*blob));
         Ok(decision.answer)
     }
 

@@ -197,5 +197,5 @@ async fn served<S: Store>(
     let found = api.engine.store().blob_of(access.tenant, digest).await?;
     let blob = found.ok_or_else(|| Problem::not_found("blob_not_found", "blob"))?;
     let content = Content { digest, blob: blob.id, length: blob.length, cache: FOR_EVER };
-    serve(&api.artifacts.blobs, content, method, headers).await
+    serve(api, content, method, headers).await
 }

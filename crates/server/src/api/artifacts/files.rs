@@ -98,5 +98,5 @@ async fn served<S: Store>(
     let entry = version.entries.iter().find(|entry| entry.path == path);
     let entry = entry.ok_or_else(|| Problem::not_found("entry_not_found", "entry"))?;
     let content = Content { digest: entry.digest, blob: entry.blob, length: entry.length, cache: ASK_AGAIN };
-    serve(&api.artifacts.blobs, content, method, headers).await
+    serve(api, content, method, headers).await
 }

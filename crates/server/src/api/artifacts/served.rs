@@ -7,12 +7,14 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
-use store::blobs::{BlobKey, Blobs};
+use store::Store;
+use store::blobs::BlobKey;
 use wire::{BlobId, Digest};
 
 use crate::api::artifacts::ranges::{Wanted, wanted};
 use crate::api::problem::Problem;
-use crate::artifacts::Trouble;
+use crate::api::state::Api;
+use crate::artifacts::bytes::{self, Whole};
 
 /// What is behind a digest never changes.
 pub const FOR_EVER: &str = "private, max-age=31536000, immutable";
@@ -28,8 +30,8 @@ pub struct Content {
     pub cache: &'static str,
 }
 
-pub async fn serve(
-    blobs: &Blobs,
+pub async fn serve<S: Store>(
+    api: &Api<S>,
     content: Content,
     method: &Method,
     asked: &HeaderMap,
@@ -62,8 +64,8 @@ pub async fn serve(
     if *method == Method::HEAD || range.is_empty() {
         return Ok((status, headers).into_response());
     }
-    let key = BlobKey::new(&content.digest, content.blob);
-    let bytes = blobs.read(&key, range).await.map_err(Trouble::from)?;
+    let whole = Whole { key: BlobKey::new(&content.digest, content.blob), length: content.length };
+    let bytes = bytes::read(api.engine.store(), &api.artifacts.blobs, &whole, range).await?;
     Ok((status, headers, Body::from_stream(bytes)).into_response())
 }
 

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
+use ::bytes::Bytes;
 use decisions::records::{Log, LogChunk};
 use futures_util::TryStreamExt;
 use store::Store;
-use store::blobs::{BlobKey, Blobs};
+use store::blobs::BlobKey;
 use wire::ExecId;
 
 use crate::api::state::Api;
 use crate::artifacts::Trouble;
+use crate::artifacts::bytes::{self, Whole};
 
 /// About how many bytes one page has. A chunk has four times as many at most, and so has a page of a blob: to ask for one
 /// costs more.
@@ -61,7 +62,7 @@ impl Slice {
 pub struct Source {
     execution: ExecId,
     /// Where it lies once it is archived: for good.
-    archived: Option<(Log, BlobKey)>,
+    archived: Option<(Log, Whole)>,
 }
 
 impl Source {
@@ -92,20 +93,20 @@ impl Source {
             self.archived = archived(store, self.execution).await?;
         }
         match &self.archived {
-            Some((log, key)) => read(&api.artifacts.blobs, key, log, from).await,
+            Some((log, whole)) => read(api, whole, log, from).await,
             None => Ok(Vec::new()),
         }
     }
 }
 
-async fn archived<S: Store>(store: &S, execution: ExecId) -> Result<Option<(Log, BlobKey)>, Trouble> {
+async fn archived<S: Store>(store: &S, execution: ExecId) -> Result<Option<(Log, Whole)>, Trouble> {
     let Some(log) = store.log(execution).await? else { return Ok(None) };
     let Some(id) = log.blob else { return Ok(None) };
     let blob = store.blob(id).await?.ok_or(Trouble::Mistake)?;
-    Ok(Some((log, BlobKey::new(&blob.digest, id))))
+    Ok(Some((log, Whole { key: BlobKey::new(&blob.digest, id), length: blob.length })))
 }
 
-async fn read(blobs: &Blobs, key: &BlobKey, log: &Log, from: u64) -> Result<Vec<Piece>, Trouble> {
+async fn read<S: Store>(api: &Api<S>, whole: &Whole, log: &Log, from: u64) -> Result<Vec<Piece>, Trouble> {
     let (mut at, mut pieces) = (from, Vec::new());
     if at >= log.head && at < log.tail_from && log.tail_from < log.received {
         pieces.push(Piece::Gap { offset: at, bytes: log.tail_from - at });
@@ -116,7 +117,8 @@ async fn read(blobs: &Blobs, key: &BlobKey, log: &Log, from: u64) -> Result<Vec<
     if range.is_empty() {
         return Ok(pieces);
     }
-    let parts: Vec<Bytes> = blobs.read(key, range).await?.try_collect().await?;
+    let stream = bytes::read(api.engine.store(), &api.artifacts.blobs, whole, range).await?;
+    let parts: Vec<Bytes> = stream.try_collect().await?;
     pieces.push(Piece::Bytes(Slice { offset: at, chunk: parts.concat().into(), skipped: 0 }));
     Ok(pieces)
 }

@@ -8,7 +8,7 @@ use server::Mint;
 use server::artifacts::versions::publish;
 use store::Store;
 
-use crate::artifacts::yard::{Yard, digest, name};
+use crate::artifacts::yard::{Yard, digest, large, name};
 use crate::script::block_on;
 
 /// Longer than any pause of this machine.
@@ -66,7 +66,7 @@ fn bytes_that_cannot_be_deleted_do_not_keep_the_others_and_are_tried_again() {
     block_on(async {
         let yard = Yard::open(GRACE, LONG).await;
         let tenant = yard.tenants[0];
-        let stuck = yard.push(tenant, b"stuck").await.unwrap();
+        let stuck = yard.push(tenant, &large(b"stuck")).await.unwrap();
         yard.push(tenant, b"garbage").await.unwrap();
         // A folder in its place: it cannot be deleted like a file.
         let path = yard.path_of(&stuck);
@@ -105,10 +105,11 @@ fn two_tenants_share_bytes_and_neither_knows_of_the_other() {
     block_on(async {
         let yard = Yard::open(GRACE, LONG).await;
         let [one, two] = yard.tenants;
-        let first = yard.push(one, b"the same").await.unwrap();
-        assert_eq!(yard.engine.store().blob_of(two, digest(b"the same")).await.unwrap(), None);
-        assert!(yard.draft(&name(two, "1"), &[digest(b"the same")]).await.is_none());
-        let second = yard.push(two, b"the same").await.unwrap();
+        let bytes = large(b"the same");
+        let first = yard.push(one, &bytes).await.unwrap();
+        assert_eq!(yard.engine.store().blob_of(two, digest(&bytes)).await.unwrap(), None);
+        assert!(yard.draft(&name(two, "1"), &[digest(&bytes)]).await.is_none());
+        let second = yard.push(two, &bytes).await.unwrap();
         assert_eq!(second.got, first.got, "stored once");
         yard.upkeep().round().await.unwrap();
         assert_eq!(yard.keys().await.len(), 1, "what the second one sent is gone");

@@ -1,6 +1,7 @@
 //! One save goes wrong, whichever: the request is lost, the answer is lost, or somebody else was faster. Whoever asked asks
 //! again, and everything comes to the same end as without the fault.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use server::{Failure, Mint};
 use store::{Fault, Memory, Store};
 use wire::Digest;
 
-use crate::artifacts::yard::{Yard, digest, name};
+use crate::artifacts::yard::{Yard, digest, large, name};
 use crate::script::block_on;
 
 const GRACE: Duration = Duration::from_millis(2);
@@ -57,12 +58,14 @@ async fn opened() -> Yard<Memory> {
 /// given up, and a collection.
 async fn live(yard: &Yard<Memory>) {
     let [one, two] = yard.tenants;
-    for (tenant, bytes) in [(one, b"kept".as_slice()), (two, b"kept"), (one, b"gone"), (one, b"never")] {
+    let (apart, goes) = (large(b"apart"), large(b"gone"));
+    let small = [(one, b"kept".as_slice()), (two, b"kept"), (one, b"never")];
+    for (tenant, bytes) in small.into_iter().chain([(one, &apart[..]), (two, &apart), (one, &goes)]) {
         again(|| yard.push(tenant, bytes)).await;
     }
     let (kept, gone) = (name(one, "kept"), name(one, "gone"));
-    published(yard, &kept, &[digest(b"kept")]).await;
-    published(yard, &gone, &[digest(b"kept"), digest(b"gone")]).await;
+    published(yard, &kept, &[digest(b"kept"), digest(&apart)]).await;
+    published(yard, &gone, &[digest(b"kept"), digest(&goes)]).await;
     let long = Duration::from_secs(3_600);
     told(yard, TombstoneVersion { name: kept.clone(), retention: long }).await;
     told(yard, RestoreVersion { name: kept.clone(), verdict: Verdict::Allow }).await;
@@ -79,10 +82,10 @@ async fn live(yard: &Yard<Memory>) {
     assert_eq!(state(&kept).await, Some(version::State::Published));
     assert_eq!(state(&gone).await, Some(version::State::Tombstoned));
     yard.assert_at_rest().await;
-    let referred: Vec<Digest> =
+    let referred: BTreeSet<Digest> =
         yard.blobs().await.iter().filter(|blob| blob.refs > 0).map(|blob| blob.digest).collect();
-    assert_eq!(referred, [digest(b"kept")]);
-    assert_eq!(yard.engine.store().usage(one).await.unwrap().bytes, 4);
+    assert_eq!(referred, [digest(b"kept"), digest(&apart)].into());
+    assert_eq!(yard.engine.store().usage(one).await.unwrap().bytes, 4 + apart.len() as u64);
 }
 
 async fn published(yard: &Yard<Memory>, name: &VersionName, digests: &[Digest]) {

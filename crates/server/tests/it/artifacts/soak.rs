@@ -14,7 +14,7 @@ use server::artifacts::versions::publish;
 use server::{Failure, Mint};
 use wire::TenantId;
 
-use crate::artifacts::yard::{Yard, digest, name};
+use crate::artifacts::yard::{Yard, digest, large, name};
 use crate::script::block_on;
 
 const WORKERS: u64 = 8;
@@ -182,6 +182,8 @@ async fn give_up(yard: &Yard, tenant: TenantId, bytes: &[u8]) {
     }
 }
 
+/// One half lies among the records, the other in files.
 fn content(number: u64) -> Vec<u8> {
-    format!("content {number} ").repeat(200 + number as usize).into_bytes()
+    let small = format!("content {number} ").repeat(200 + number as usize).into_bytes();
+    if number.is_multiple_of(2) { small } else { large(&small) }
 }

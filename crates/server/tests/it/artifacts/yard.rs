@@ -5,18 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use decisions::doctor::check_blob;
-use decisions::records::{Blob, Collection, Progress, Upload, Version, VersionName};
+use decisions::records::{Blob, Collection, INLINE_BYTES_MAX, Progress, Upload, Version, VersionName};
 use decisions::tenants::EnsureTenant;
 use decisions::versions::CreateVersion;
 use decisions::{Answer, Policy, Refusal};
 use futures_util::TryStreamExt;
+use server::artifacts::bytes::{self, Whole};
 use server::artifacts::collector::Collector;
 use server::artifacts::upkeep::Upkeep;
 use server::artifacts::{Artifacts, Judge, Trouble, small};
 use server::clock::Clock;
 use server::{Engine, Failure, Mint};
 use sha2::{Digest as _, Sha256};
-use store::blobs::{BlobError, BlobKey, Blobs};
+use store::blobs::{BlobKey, Blobs};
 use store::{Sqlite, Store};
 use tempfile::TempDir;
 use wire::{CollectionId, Digest, TenantId};
@@ -95,8 +96,10 @@ impl<S: Store> Yard<S> {
         }
     }
 
-    pub async fn read(&self, key: &BlobKey, length: u64) -> Result<Vec<u8>, BlobError> {
-        let pieces: Vec<_> = self.artifacts.blobs.read(key, 0..length).await?.try_collect().await?;
+    pub async fn read(&self, key: &BlobKey, length: u64) -> Result<Vec<u8>, Trouble> {
+        let whole = Whole { key: key.clone(), length };
+        let stream = bytes::read(self.engine.store(), &self.artifacts.blobs, &whole, 0..length).await?;
+        let pieces: Vec<_> = stream.try_collect().await?;
         Ok(pieces.concat())
     }
 
@@ -178,8 +181,9 @@ impl<S: Store> Yard<S> {
     /// why they are there.
     pub async fn assert_at_rest(&self) {
         let referred: Vec<Blob> = self.blobs().await.into_iter().filter(|blob| blob.refs > 0).collect();
+        let apart = referred.iter().filter(|blob| !blob.inline);
         let mut wanted: Vec<String> =
-            referred.iter().map(|blob| BlobKey::new(&blob.digest, blob.id).as_str().to_owned()).collect();
+            apart.map(|blob| BlobKey::new(&blob.digest, blob.id).as_str().to_owned()).collect();
         wanted.sort();
         let on_the_way = self.keys_on_the_way().await;
         let mut there = self.keys().await;
@@ -191,6 +195,11 @@ impl<S: Store> Yard<S> {
             assert_eq!(digest(&bytes), blob.digest);
         }
     }
+}
+
+/// Too much for a place among the records: it gets a file.
+pub fn large(bytes: &[u8]) -> Vec<u8> {
+    bytes.repeat(INLINE_BYTES_MAX as usize / bytes.len() + 1)
 }
 
 async fn tenant<S: Store>(engine: &Engine<S>, name: &str) -> TenantId {

@@ -44,6 +44,7 @@ pub fn bare_blob(number: u128) -> Blob {
         id: blob_id(number),
         digest: digest(number as u8),
         length: 0,
+        inline: false,
         state: Stated::stored(blob::State::Live),
         refs: 0,
         barrier_until: at(0),
@@ -59,6 +60,7 @@ pub fn bare_blob(number: u128) -> Blob {
 pub fn full_blob(number: u128) -> Blob {
     Blob {
         length: MOST,
+        inline: true,
         state: Stated::stored(blob::State::EligibleForGc),
         barrier_until: at(-3),
         epoch: i64::MAX,

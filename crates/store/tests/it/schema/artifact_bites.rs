@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use decisions::draft::Stated;
-use decisions::records::{Blob, Collection, Progress, Version};
+use decisions::records::{Blob, BlobBytes, Collection, Progress, Version};
 use machines::{blob, version};
 use rusqlite::Connection;
 use store::{Postgres, Sqlite, Store};
@@ -17,7 +17,7 @@ use crate::forged::artifacts::{
 use crate::forged::at;
 use crate::stores::{Database, block_on, connect};
 
-/// The world of artifacts; in addition a claimed blob, a deleted one, a published version and a collection that is over.
+/// The world of artifacts; in addition a claimed blob, a deleted one, one among the records, a published version and a collection that is over.
 async fn fill<S: Store>(store: S) -> Desk<S> {
     let desk = Desk::at(store);
     let (mut world, tenant) = (artifact_world(), TenantId::from_u128(50));
@@ -31,7 +31,9 @@ async fn fill<S: Store>(store: S) -> Desk<S> {
         entries: Arc::new(vec![entry("b", &bare_blob(51))]),
         ..bare_version(51, tenant)
     };
-    put(&mut world, [claimed, deleted]);
+    let inline = Blob { inline: true, ..bare_blob(62) };
+    world.appended.blob_bytes.push(BlobBytes { blob: inline.id, bytes: [].into() });
+    put(&mut world, [claimed, deleted, inline]);
     put(&mut world, [published]);
     put(&mut world, [Collection { state: Progress::Done, ..bare_collection(51) }]);
     desk.forge(world).await.unwrap();
@@ -99,7 +101,10 @@ const REFUSED: &[(&str, &str)] = &[
         "UPDATE blobs SET digest = (SELECT content_hash FROM versions WHERE state = 'published') WHERE refs > 0",
         "the bytes of a blob",
     ),
+    ("UPDATE blobs SET inline = NOT inline WHERE refs > 0", "the bytes of a blob"),
     ("DELETE FROM blobs", "is kept"),
+    ("UPDATE blob_bytes SET bytes = bytes", "the bytes of a blob"),
+    ("DELETE FROM blob_bytes", "the bytes of a blob go when it is deleted"),
     // What was published stays.
     ("UPDATE versions SET content_hash = NULL WHERE state = 'published'", "a published version"),
     ("UPDATE versions SET published_at = NULL WHERE state = 'published'", "a published version"),
