@@ -1,4 +1,5 @@
-//! The power goes: after every sync and at every write of the story, with every fate of what was not synced.
+//! The power goes: after every sync and acknowledgement of the story and at every write of its lifecycle, with every fate of
+//! what was not synced.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -8,26 +9,31 @@ use super::history::{Event, History, replay};
 use super::medium::{Disk, Fate, Medium, PAGE, SECTOR};
 use super::recording::Recording;
 use super::site::Said;
-use super::story::STEPS;
+use super::story::{LIFECYCLE, STEPS};
 use super::verdict::{self, Depth};
 
 const FATES: [Fate; 9] = [
     Fate::Dropped,
     Fate::Kept,
+    Fate::TornAt(SECTOR),
     Fate::FirstHalf,
     Fate::SecondHalf,
     Fate::EveryOther,
-    Fate::TornAt(SECTOR),
     Fate::TornBefore(SECTOR),
     Fate::TornAt(PAGE),
     Fate::Random(1),
 ];
 /// Seeds of the long form, on top of the above.
 const SEEDS: std::ops::Range<u64> = 2..10;
-/// Of the writes between two syncs, so many are cut at, the first and the last among them. The long form takes all, but for
-/// the thousands of pages of the large job.
+/// Everywhere in the lifecycle the first so many of these are met, and one other, in turn.
+const FATES_OF_THE_LIFECYCLE: usize = 3;
+/// Outside the lifecycle so many of the writes between two syncs are cut at, the first and the last among them. The long form
+/// takes all, but for the thousands of pages of the large job.
 const WRITES_BETWEEN_SYNCS: usize = 4;
 const WRITES_BETWEEN_SYNCS_LONG: usize = 100;
+
+/// More than there are cores: half of the time a hand waits, for a child or for the hold of a collection.
+pub const HANDS: usize = 4;
 
 pub fn is_long() -> bool {
     std::env::var("DELTACI_DISK_CUTS").is_ok_and(|cuts| cuts == "all")
@@ -57,47 +63,59 @@ pub fn thinned<T: Clone>(all: Vec<T>, too_many_above: usize, kept: usize) -> Vec
     (0..kept).map(|number| all[number * (all.len() - 1) / (kept - 1)].clone()).collect()
 }
 
-/// Where the history is cut: behind everything that is no write, and behind some of the writes in between.
-fn places(history: &History) -> Vec<usize> {
-    let is_change = |index: &usize| matches!(history[*index].1, Event::Changed(_));
-    let mut places: Vec<usize> = Vec::new();
-    let mut between: Vec<usize> = Vec::new();
-    for index in 0..=history.len() {
-        if index < history.len() && is_change(&index) {
-            between.push(index + 1);
+/// How much of the history has happened when it is cut.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    after: usize,
+    in_the_lifecycle: bool,
+}
+
+/// Where the history is cut: behind every sync and acknowledgement, every write of the lifecycle, and some of the others.
+fn places(history: &History) -> Vec<Place> {
+    let most = if is_long() { WRITES_BETWEEN_SYNCS_LONG } else { WRITES_BETWEEN_SYNCS };
+    let (mut places, mut between, mut step) = (Vec::new(), Vec::new(), 0);
+    for (index, (_, event)) in history.iter().enumerate() {
+        let place = Place { after: index + 1, in_the_lifecycle: LIFECYCLE.contains(&step) };
+        if let Event::Changed(_) = event {
+            between.push(place);
             continue;
         }
-        let most = if is_long() { WRITES_BETWEEN_SYNCS_LONG } else { WRITES_BETWEEN_SYNCS };
+        let most = if place.in_the_lifecycle { usize::MAX } else { most };
         places.extend(thinned(std::mem::take(&mut between), most, most));
-        if index < history.len() && matches!(history[index].1, Event::Synced { .. } | Event::Acknowledged) {
-            places.push(index + 1);
+        if let Event::Synced { .. } | Event::Acknowledged = event {
+            places.push(place);
         }
+        step += usize::from(matches!(event, Event::Acknowledged));
     }
+    places.extend(thinned(between, most, most));
     places
 }
 
-/// Which fates are met at a place, by its number.
-pub type Fates = fn(usize) -> Vec<Fate>;
+/// Which fates are met at a place; it has a number too.
+pub type Fates = fn(usize, Place) -> Vec<Fate>;
 
-/// The long form meets every fate at every place; the short one loses everything there, and meets one other, in turn.
-fn fates(place: usize) -> Vec<Fate> {
+/// The long form meets every fate at every place. The short one loses everything there, in the lifecycle also keeps it and
+/// tears it, and meets one other, in turn.
+fn fates(number: usize, place: Place) -> Vec<Fate> {
     if is_long() {
         return FATES.into_iter().chain(SEEDS.map(Fate::Random)).collect();
     }
-    vec![Fate::Dropped, FATES[1 + place % (FATES.len() - 1)]]
+    let (met, others) = FATES.split_at(if place.in_the_lifecycle { FATES_OF_THE_LIFECYCLE } else { 1 });
+    met.iter().copied().chain([others[number % others.len()]]).collect()
 }
 
 /// Every cut, and those of them that leave a disk like no later one.
 fn cuts(before: &Medium, history: &History, fates: Fates) -> (usize, Vec<Cut>) {
     let (mut medium, mut acknowledged, mut done) = (before.clone(), 0, 0);
     let (mut count, mut last_of) = (0, HashMap::new());
-    for (place, after) in places(history).into_iter().enumerate() {
+    for (number, place) in places(history).into_iter().enumerate() {
+        let after = place.after;
         for event in &history[done..after] {
             replay(&mut medium, event);
             acknowledged += usize::from(matches!(event.1, Event::Acknowledged));
         }
         done = after;
-        for fate in fates(place) {
+        for fate in fates(number, place) {
             count += 1;
             last_of.insert(medium.cut_print(fate), Cut { after, fate, acknowledged });
         }
@@ -116,7 +134,7 @@ pub fn try_all(before: &Medium, history: &History, fates: Fates, failures_max: u
     let failures = Mutex::new(Vec::new());
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
-        for _ in 0..2 {
+        for _ in 0..HANDS {
             scope.spawn(|| {
                 let (mut medium, mut done) = (before.clone(), 0);
                 loop {

@@ -1,4 +1,5 @@
-//! The disk says no: every single call of the story that asks something of it fails once, or there is no room for a while.
+//! The disk says no: every single call of the lifecycle that asks something of it fails once in each of its ways, or there is no
+//! room for a while; of what lies outside the lifecycle, some calls do, each in one way.
 //!
 //! `strace` makes the Nth call of one kind fail, in each thread that comes so far. A child process plays one step
 //! (`part.rs`) and tries again what was refused. Whatever it acknowledged must then be there: on the disk as it lies, on one
@@ -12,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::cuts::{is_long, thinned};
+use super::cuts::{HANDS, is_long, thinned};
 use super::history::{Place, replay, replay_torn};
 use super::medium::{Fate, Medium};
 use super::part::{Grounds, Part};
@@ -20,8 +21,8 @@ use super::recording::Recording;
 use super::site::Said;
 use super::verdict::{self, Depth};
 
-/// Calls of one kind within a part that are all tried. Of more (the pages of the first schema, of a log that is put away, of
-/// the large job, the 256 folders of blobs) only some are: they differ in nothing but their number.
+/// Calls of one kind within a part outside the lifecycle that are all tried. Of more (the pages of the first schema, of the
+/// large job, the 256 folders of blobs) only some are: they differ in nothing but their number.
 const ALL_MAX: usize = 30;
 const SOME: usize = 10;
 const SOME_LONG: usize = 200;
@@ -123,7 +124,8 @@ impl Fault {
     }
 }
 
-/// Every call after the beginning of a part, each in all ways, or in the short form in one of them, in turn.
+/// Every call after the beginning of a part, each in all ways; in the short form outside the lifecycle some calls, each in one
+/// of its ways, in turn.
 fn faults(grounds: &Grounds, part: Part) -> Vec<Fault> {
     let recording = Recording::of(grounds.of(&part), part, None);
     assert_eq!(recording.acknowledged(), part.steps().len(), "{part:?}: {:?}", recording.refused());
@@ -137,23 +139,26 @@ fn faults(grounds: &Grounds, part: Part) -> Vec<Fault> {
     }
     let mut faults = Vec::new();
     let some = if is_long() { SOME_LONG } else { SOME };
-    let places = by_call.into_values().flat_map(|places| thinned(places, ALL_MAX.max(some), some));
+    let too_many_above = if part.is_of_the_lifecycle() { usize::MAX } else { ALL_MAX.max(some) };
+    let places = by_call.into_values().flat_map(|places| thinned(places, too_many_above, some));
     for (number, place) in places.enumerate() {
         let ways = Kind::of(&place.call).ways();
         let turn = (number + part.first) % ways.len();
-        let taken = if is_long() { ways } else { &ways[turn..=turn] };
-        let to_the_end = is_long() || number % TO_THE_END_EVERY == part.first % TO_THE_END_EVERY;
-        let depth = if to_the_end { Depth::ToTheEnd } else { Depth::Look };
-        faults.extend(taken.iter().map(|way| Fault { part, place: place.clone(), way: *way, depth }));
+        let taken = if is_long() || part.is_of_the_lifecycle() { ways } else { &ways[turn..=turn] };
+        for way in taken {
+            let to_the_end = is_long() || faults.len() % TO_THE_END_EVERY == part.first % TO_THE_END_EVERY;
+            let depth = if to_the_end { Depth::ToTheEnd } else { Depth::Look };
+            faults.push(Fault { part, place: place.clone(), way: *way, depth });
+        }
     }
     faults
 }
 
-/// By two hands. The results are in no order.
+/// The results are in no order.
 fn in_parallel<'a, T: Sync, R: Send>(all: &'a [T], work: impl Fn(&'a T) -> R + Sync) -> Vec<R> {
     let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
-        for _ in 0..2 {
+        for _ in 0..HANDS {
             scope.spawn(|| {
                 while let Some(one) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let result = work(one);
@@ -186,10 +191,10 @@ fn whichever_call_fails_nothing_that_was_acknowledged_is_lost() {
         failures.fetch_add(usize::from(happened.is_err()), Ordering::Relaxed);
         (fault, happened)
     });
-    let mut tallies: BTreeMap<Kind, Tally> = BTreeMap::new();
+    let mut tallies: BTreeMap<(bool, Kind), Tally> = BTreeMap::new();
     let mut wrong = Vec::new();
     for (fault, happened) in tried {
-        let tally = tallies.entry(fault.kind()).or_default();
+        let tally = tallies.entry((fault.part.is_of_the_lifecycle(), fault.kind())).or_default();
         tally.tried += 1;
         match happened {
             Ok((failed, felt)) => {
@@ -199,12 +204,11 @@ fn whichever_call_fails_nothing_that_was_acknowledged_is_lost() {
             Err(why) => wrong.push(format!("{:?}: {}: {why}", fault.part.steps(), fault.injected())),
         }
     }
-    println!("{tallies:?}");
     assert!(wrong.is_empty(), "{} faults, such as {wrong:#?}", wrong.len());
-    for (kind, Tally { tried, failed, felt }) in tallies {
-        assert!(
-            failed * 10 >= tried * 9 && felt * 2 >= tried,
-            "{kind:?}: {failed} of {tried} failed, {felt} felt"
-        );
+    for ((is_of_the_lifecycle, kind), Tally { tried, failed, felt }) in tallies {
+        let place = if is_of_the_lifecycle { "of the lifecycle" } else { "elsewhere" };
+        let told = format!("{kind:?} {place}: {failed} of {tried} failed, {felt} felt");
+        println!("{told}");
+        assert!(failed * 10 >= tried * 9 && felt * 2 >= tried, "{told}");
     }
 }

@@ -201,11 +201,10 @@ impl Medium {
             let name = entry.file_name().into_string().expect("a name that we made");
             let is_folder = entry.file_type().expect("a kind").is_dir();
             let id = self.make(is_folder);
+            let content = (!is_folder).then(|| Arc::new(std::fs::read(entry.path()).expect("a file")));
             for disk in [&mut self.live, &mut self.durable] {
                 disk.names(folder).insert(name.clone(), id);
-                if !is_folder {
-                    disk.files.insert(id, Arc::new(std::fs::read(entry.path()).expect("a file")));
-                }
+                disk.files.extend(content.clone().map(|content| (id, content)));
             }
             if is_folder {
                 self.read_below(id, &entry.path());

@@ -2,13 +2,10 @@
 //!
 //! A fault then costs a part and not the whole story, and what is under test begins at its first call.
 
-use std::path::{Path, PathBuf};
-
-use tempfile::TempDir;
-
+use super::medium::Medium;
 use super::recording::ground;
 use super::site::{Said, Site};
-use super::story::{RESTARTS, STEPS, Step, perform};
+use super::story::{LIFECYCLE, RESTARTS, STEPS, Step, perform};
 use crate::script::block_on;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +35,10 @@ impl Part {
         &STEPS[self.first..self.end]
     }
 
+    pub fn is_of_the_lifecycle(&self) -> bool {
+        LIFECYCLE.contains(&self.first) && LIFECYCLE.contains(&(self.end - 1))
+    }
+
     pub fn parse(text: &str) -> Part {
         let words: Vec<&str> = text.split(' ').collect();
         let [first, end, opening, closing] = words[..] else { panic!("`{text}` is no part") };
@@ -55,20 +56,17 @@ impl Part {
     }
 }
 
-/// The data as it lay before each step.
-pub struct Grounds {
-    folder: TempDir,
-}
+/// The data as it lay before each step. In memory: it is laid out again for every fault.
+pub struct Grounds(Vec<Medium>);
 
 impl Grounds {
     pub fn prepare() -> Said<Grounds> {
-        let grounds = Grounds { folder: ground() };
-        let data = grounds.folder.path().join("data");
-        std::fs::create_dir(&data).expect("a new folder");
+        let (ground, mut grounds) = (ground(), Vec::new());
+        let data = ground.path();
         block_on(async {
             let mut site = None;
-            for (number, step) in STEPS.into_iter().enumerate() {
-                copy(&data, &grounds.before(number)); // nobody writes there now
+            for step in STEPS {
+                grounds.push(Medium::holding(data)); // nobody writes there now
                 if RESTARTS.contains(&step)
                     && let Some(site) = site.take()
                 {
@@ -76,35 +74,16 @@ impl Grounds {
                 }
                 let site = match &mut site {
                     Some(site) => site,
-                    None => site.insert(Site::open(&data).await?),
+                    None => site.insert(Site::open(data).await?),
                 };
                 perform(site, step).await?;
             }
-            Ok(grounds)
+            Ok(Grounds(grounds))
         })
     }
 
-    fn before(&self, step: usize) -> PathBuf {
-        self.folder.path().join(step.to_string())
-    }
-
-    /// A copy to play this part on.
-    pub fn of(&self, part: &Part) -> TempDir {
-        let ground = ground();
-        copy(&self.before(part.first), &ground.path().join("data"));
-        ground
-    }
-}
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir(to).expect("a new folder");
-    for entry in std::fs::read_dir(from).expect("a folder") {
-        let entry = entry.expect("an entry");
-        let to = to.join(entry.file_name());
-        if entry.file_type().expect("a kind").is_dir() {
-            copy(&entry.path(), &to);
-        } else {
-            std::fs::copy(entry.path(), &to).expect("there is room");
-        }
+    /// What this part is played on.
+    pub fn of(&self, part: &Part) -> &Medium {
+        &self.0[part.first]
     }
 }

@@ -30,7 +30,7 @@ fn acknowledged_too_soon(history: &History) -> History {
 
 #[track_caller]
 fn is_found(recording: &Recording, history: &History, mistake: &str) {
-    let tally = try_all(&recording.before, history, |_| vec![Fate::Dropped], FAILURES_MAX);
+    let tally = try_all(&recording.before, history, |_, _| vec![Fate::Dropped], FAILURES_MAX);
     let (cut, why) = tally.failures.first().unwrap_or_else(|| panic!("{mistake} is not found"));
     println!("{mistake}: {why} ({cut:?})");
 }

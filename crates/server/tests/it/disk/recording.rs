@@ -125,31 +125,38 @@ pub fn ground() -> TempDir {
     tempfile::tempdir_in(parent).unwrap()
 }
 
+/// A folder to play on.
+fn laid_out(before: &Medium) -> TempDir {
+    let ground = ground();
+    let data = ground.path().join("data");
+    std::fs::create_dir(&data).expect("a new folder");
+    before.live.write_to(&data);
+    ground
+}
+
 impl Recording {
     /// The whole story, from an empty folder, without a fault.
     pub fn of_everything() -> Recording {
-        let ground = ground();
-        std::fs::create_dir(ground.path().join("data")).unwrap();
-        Recording::of(ground, Part::WHOLE, None)
+        Recording::of(&Medium::empty(), Part::WHOLE, None)
     }
 
     /// Of a part on what is there, with a fault that `strace` injects. Every call and byte of it.
-    pub fn of(ground: TempDir, part: Part, fault: Option<&str>) -> Recording {
+    pub fn of(before: &Medium, part: Part, fault: Option<&str>) -> Recording {
         let traced = format!("{TRACED}{}", if part.first == 0 { TRACED_AT_FIRST } else { "" });
-        let before = Medium::holding(&ground.path().join("data"));
         let options = ["-s", BYTES_MAX, "-e", &traced, "-e", "raw=read"];
-        Recording::traced(ground, before, part, fault, &options)
+        Recording::traced(laid_out(before), before, part, fault, &options)
     }
 
     /// The same, but only what was said: for whoever looks at the folder itself.
-    pub fn briefly(ground: TempDir, part: Part, call: &str, fault: &str) -> Recording {
+    pub fn briefly(before: &Medium, part: Part, call: &str, fault: &str) -> Recording {
         let traced = format!("trace=symlink,{call}");
-        Recording::traced(ground, Medium::empty(), part, Some(fault), &["-s", SAID_MAX, "-e", &traced])
+        let options = ["-s", SAID_MAX, "-e", &traced];
+        Recording::traced(laid_out(before), &Medium::empty(), part, Some(fault), &options)
     }
 
     fn traced(
         ground: TempDir,
-        before: Medium,
+        before: &Medium,
         part: Part,
         fault: Option<&str>,
         options: &[&str],
@@ -168,7 +175,7 @@ impl Recording {
         let calls = calls(&text);
         let injected = calls.iter().filter(|call| call.injected).count();
         let (history, places) = Reader::read(&data, before.clone(), &calls);
-        Recording { before, history, places, injected, ground }
+        Recording { before: before.clone(), history, places, injected, ground }
     }
 
     pub fn data(&self) -> PathBuf {

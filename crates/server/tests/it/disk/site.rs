@@ -96,6 +96,8 @@ impl Site {
             match report.collection.state {
                 Progress::Done => return Ok(()),
                 Progress::Failed => return Err(report.collection.message),
+                // As the server does, which ends then: nothing is written any more.
+                Progress::Running if self.store().has_stopped() => return Err("the store has stopped".into()),
                 Progress::Running => drop(self.collector.take_over().await), // or somebody else just did
             }
             tokio::time::sleep(LOOK_EVERY * 2).await;

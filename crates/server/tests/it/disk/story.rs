@@ -3,8 +3,11 @@
 //! All ids are the same in every telling, so that a story that was cut short can be gone on with: a step that was done is
 //! passed over, and nothing can be there twice without a check that finds it.
 
+use std::ops::Range;
+use std::sync::LazyLock;
 use std::time::Duration;
 
+use bytes::Bytes;
 use decisions::deliveries::{ClaimDelivery, DeliveryDelivered};
 use decisions::jobs::SubmitJob;
 use decisions::leases::{Ack, Commit, Complete, Heartbeat, Lease, Wanted};
@@ -53,6 +56,11 @@ use Step::*;
 /// Before these the server is stopped and started again.
 pub const RESTARTS: [Step; 2] = [SmallPut, GarbagePut];
 
+/// One life of a job and of artifacts, with both restarts and the recovery of a killed server: here every call fails in every
+/// way, and the power is cut at every write. What lies outside are hundreds of writes that differ in nothing but their number:
+/// before it the first schema and 256 folders, after it a thousand pages of one large job and the way of a full log.
+pub const LIFECYCLE: Range<usize> = Submitted as usize..Collected as usize + 1;
+
 pub fn tenant() -> TenantId {
     TenantId::derived(BORN, "story", "tenant")
 }
@@ -77,13 +85,8 @@ fn version_name() -> VersionName {
     VersionName { tenant: tenant(), package: "app".into(), version: "1.0".into() }
 }
 
-pub fn small() -> Vec<u8> {
-    uploads::content(b's', 20_000)
-}
-
-fn garbage() -> Vec<u8> {
-    uploads::content(b'g', 9_000)
-}
+static SMALL: LazyLock<Vec<u8>> = LazyLock::new(|| uploads::content(b's', 20_000));
+static GARBAGE: LazyLock<Vec<u8>> = LazyLock::new(|| uploads::content(b'g', 9_000));
 
 /// Does a step.
 pub async fn perform(site: &Site, step: Step) -> Said<()> {
@@ -139,14 +142,14 @@ pub async fn perform(site: &Site, step: Step) -> Said<()> {
                 site.perform(DeliveryDelivered { delivery, claim }).await?;
             }
         }
-        SmallPut => put(site, small()).await?,
+        SmallPut => put(site, &SMALL).await?,
         StreamOpened | StreamBegun | StreamReceived | StreamCommitted => STREAM.perform(site, step).await?,
         PartsOpened | FirstPart | SecondPart | PartsComplete | PartsCommitted => {
             PARTS.perform(site, step).await?;
         }
         Drafted => {
-            let files = [("small", small()), ("stream", STREAM.bytes()), ("parts", PARTS.bytes())];
-            let entries = files.map(|(path, bytes)| (path.to_owned(), digest(&bytes))).to_vec();
+            let files = [("small", &SMALL[..]), ("stream", STREAM.bytes()), ("parts", PARTS.bytes())];
+            let entries = files.map(|(path, bytes)| (path.to_owned(), digest(bytes))).to_vec();
             let id = VersionId::derived(BORN, "story", "version");
             site.perform(CreateVersion { id, name: version_name(), entries }).await?;
         }
@@ -154,7 +157,7 @@ pub async fn perform(site: &Site, step: Step) -> Said<()> {
             let (artifacts, engine) = (&site.artifacts, &site.engine);
             versions::publish(artifacts, engine, &version_name(), "test", false).await.map_err(words)?;
         }
-        GarbagePut => put(site, garbage()).await?,
+        GarbagePut => put(site, &GARBAGE).await?,
         Collected => {
             tokio::time::sleep(Duration::from_millis(1)).await; // its grace is over
             site.tidy_up().await?;
@@ -191,9 +194,9 @@ async fn submit(site: &Site, name: &str, bytes: usize) -> Said<()> {
     site.perform(submit).await.map(drop)
 }
 
-async fn put(site: &Site, bytes: Vec<u8>) -> Said<()> {
-    let digest = digest(&bytes);
-    let put = small::put(&site.artifacts, &site.engine, (tenant(), None), digest, bytes.into());
+async fn put(site: &Site, bytes: &'static [u8]) -> Said<()> {
+    let (digest, bytes) = (digest(bytes), Bytes::from_static(bytes));
+    let put = small::put(&site.artifacts, &site.engine, (tenant(), None), digest, bytes);
     put.await.map(drop).map_err(words)
 }
 
@@ -222,7 +225,7 @@ pub async fn is_done(site: &Site, step: Step) -> Said<bool> {
         Completed => execution(site).await?.is_some_and(|it| it.outcome.is_some()),
         Claimed => all_deliveries(site, |it| it.claims > 0).await?,
         Delivered => all_deliveries(site, |it| it.state.get() == delivery::State::Delivered).await?,
-        SmallPut => has_blob(site, &small()).await?,
+        SmallPut => has_blob(site, &SMALL).await?,
         StreamOpened | StreamBegun | StreamReceived | StreamCommitted => STREAM.is_done(site, step).await?,
         PartsOpened | FirstPart | SecondPart | PartsComplete | PartsCommitted => {
             PARTS.is_done(site, step).await?
@@ -232,10 +235,10 @@ pub async fn is_done(site: &Site, step: Step) -> Said<bool> {
             Some(it) => it.state.get() == version::State::Published && it.entries.len() == 3,
             None => false,
         },
-        GarbagePut => has_blob(site, &garbage()).await? || collections(site).await? > 0,
+        GarbagePut => has_blob(site, &GARBAGE).await? || collections(site).await? > 0,
         Collected => {
             let collector = store.collector().await.map_err(words)?;
-            collector.epoch > 0 && collector.running.is_none() && !has_blob(site, &garbage()).await?
+            collector.epoch > 0 && collector.running.is_none() && !has_blob(site, &GARBAGE).await?
         }
     })
 }
@@ -301,7 +304,7 @@ pub async fn is_complete(site: &Site) -> Said<()> {
         return Err(format!("jobs, attempts, executions and effects are {counts:?}"));
     }
     let usage = site.store().usage(tenant()).await.map_err(words)?;
-    let bytes = small().len() + STREAM.bytes().len() + PARTS.bytes().len();
+    let bytes = SMALL.len() + STREAM.bytes().len() + PARTS.bytes().len();
     if (usage.blobs, usage.bytes) != (3, bytes as u64) {
         return Err(format!("the tenant is charged for {usage:?}"));
     }

@@ -90,7 +90,11 @@ impl Call {
         let mut bytes = Vec::new();
         for text in self.arguments[index].split('"').skip(1).step_by(2) {
             assert!(text.len().is_multiple_of(4), "`{text}` is no row of bytes; was it cut off?");
-            bytes.extend(text.as_bytes().chunks_exact(4).map(|it| (digit(it[2]) << 4) | digit(it[3])));
+            let (letters, first) = (text.as_bytes(), bytes.len());
+            bytes.resize(first + letters.len() / 4, 0);
+            for (at, byte) in bytes[first..].iter_mut().enumerate() {
+                *byte = (digit(letters[at * 4 + 2]) << 4) | digit(letters[at * 4 + 3]);
+            }
         }
         bytes
     }

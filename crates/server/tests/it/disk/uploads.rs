@@ -1,5 +1,7 @@
 //! The two long ways into the store: one stream that comes in two pieces, and two parts that are joined.
 
+use std::sync::LazyLock;
+
 use bytes::Bytes;
 use decisions::records::Upload;
 use decisions::uploads::StartUpload;
@@ -19,14 +21,16 @@ use crate::artifacts::yard::digest;
 /// An upload of the story.
 pub struct Way {
     name: &'static str,
-    letter: u8,
-    length: usize,
+    /// Made once: every verdict looks for it, several times.
+    content: LazyLock<Vec<u8>>,
     /// Where the second piece begins.
     border: usize,
 }
 
-pub const STREAM: Way = Way { name: "stream", letter: b't', length: 30_000, border: 13_000 };
-pub const PARTS: Way = Way { name: "parts", letter: b'p', length: 24_000, border: 10_000 };
+pub static STREAM: Way =
+    Way { name: "stream", content: LazyLock::new(|| content(b't', 30_000)), border: 13_000 };
+pub static PARTS: Way =
+    Way { name: "parts", content: LazyLock::new(|| content(b'p', 24_000)), border: 10_000 };
 
 pub fn content(letter: u8, length: usize) -> Vec<u8> {
     (0..length).map(|number| letter.wrapping_add((number as u8).wrapping_mul(31))).collect()
@@ -37,8 +41,12 @@ fn incoming(bytes: &[u8]) -> Incoming {
 }
 
 impl Way {
-    pub fn bytes(&self) -> Vec<u8> {
-        content(self.letter, self.length)
+    pub fn bytes(&self) -> &[u8] {
+        &self.content
+    }
+
+    fn length(&self) -> usize {
+        self.content.len()
     }
 
     fn id(&self) -> UploadId {
@@ -51,7 +59,7 @@ impl Way {
 
     async fn open(&self, site: &Site) -> Said<()> {
         let (id, blob) = (self.id(), BlobId::derived(BORN, "story", self.name));
-        let (digest, length) = (digest(&self.bytes()), self.length as u64);
+        let (digest, length) = (digest(self.bytes()), self.length() as u64);
         let start =
             StartUpload { id, blob, tenant: tenant(), digest, length, execution: None, measured: None };
         site.perform(start).await.map(drop)
@@ -68,10 +76,10 @@ impl Way {
             Step::StreamReceived => {
                 let staged = self.staged(site).await?;
                 let first = if staged == self.border { staged } else { 0 };
-                self.send(site, upload, first..self.length).await
+                self.send(site, upload, first..self.length()).await
             }
             Step::PartsOpened => {
-                let lengths = vec![self.border as u64, (self.length - self.border) as u64];
+                let lengths = vec![self.border as u64, (self.length() - self.border) as u64];
                 done(begin_parts(&site.artifacts, &site.engine, upload, lengths).await)
             }
             Step::FirstPart => self.part(site, &upload, 1).await,
@@ -95,8 +103,7 @@ impl Way {
     }
 
     async fn part(&self, site: &Site, upload: &Upload, number: u32) -> Said<()> {
-        let bytes = self.bytes();
-        let (first, second) = bytes.split_at(self.border);
+        let (first, second) = self.bytes().split_at(self.border);
         let bytes = if number == 1 { first } else { second };
         let length = bytes.len() as u64;
         parts::write(&site.artifacts, upload, number, length, incoming(bytes)).await.map(drop).map_err(words)
@@ -111,7 +118,7 @@ impl Way {
     pub async fn is_done(&self, site: &Site, step: Step) -> Said<bool> {
         let Some(upload) = self.upload(site).await? else { return Ok(false) };
         if upload.state.get() == State::Committed {
-            return has_blob(site, &self.bytes()).await;
+            return has_blob(site, self.bytes()).await;
         }
         // Brought to its key, but not yet committed: from there it can be.
         let key = server::artifacts::uploads::key(&upload);
@@ -123,7 +130,7 @@ impl Way {
             Step::StreamOpened => true,
             Step::PartsOpened => !upload.parts.is_empty(),
             Step::StreamBegun => self.staged(site).await? >= self.border,
-            Step::StreamReceived => received && self.staged(site).await? == self.length,
+            Step::StreamReceived => received && self.staged(site).await? == self.length(),
             Step::FirstPart => self.has_parts(site, 1).await?,
             Step::SecondPart => self.has_parts(site, 2).await?,
             Step::PartsComplete => received && self.has_parts(site, 2).await?,
@@ -134,7 +141,7 @@ impl Way {
 
     async fn has_parts(&self, site: &Site, count: usize) -> Said<bool> {
         let here = site.artifacts.blobs.parts(&Staging::new(self.id())).await.map_err(words)?;
-        let lengths = [self.border, self.length - self.border];
+        let lengths = [self.border, self.length() - self.border];
         let expected = (1..).zip(lengths).take(count);
         Ok(expected.into_iter().all(|(number, length)| {
             here.iter().any(|part| part.number == number && part.length == length as u64)
