@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
+use crate::parts;
 use crate::postgres::{Server, is_root};
 use crate::workspace::{cargo, root, run_to_end};
 
@@ -67,6 +68,9 @@ pub fn run(profile: Profile, seed: u64, older: Option<&Path>) -> Result<u8> {
     let code = run_to_end(&mut cargo(&["build", "--locked", "--package", "deltaci"])?)?;
     if code != 0 {
         return Ok(code);
+    }
+    if let Some(problem) = parts::provide_wall_clocks()? {
+        eprintln!("skipped, not tried: wall clocks that are set: {problem}");
     }
     let program = target()?.join("debug/deltaci");
     for (number, (place, kills)) in rounds(profile).into_iter().enumerate() {

@@ -14,7 +14,7 @@ struct Part {
     purpose: &'static str,
 }
 
-const PARTS: [Part; 9] = [
+const PARTS: [Part; 10] = [
     Part { program: "bwrap", package: "bubblewrap", purpose: "sandboxes" },
     Part { program: "podman", package: "podman", purpose: "containers" },
     Part { program: "runc", package: "runc", purpose: "containers" },
@@ -28,30 +28,40 @@ const PARTS: [Part; 9] = [
     },
     Part { program: "nats-server", package: "nats-server", purpose: "events over NATS" },
     Part { program: "tmux", package: "tmux", purpose: "what a local run looks like on a terminal" },
+    WALL_CLOCKS,
 ];
+
+const WALL_CLOCKS: Part =
+    Part { program: "faketime", package: "faketime", purpose: "wall clocks that are set forward and back" };
 
 /// Where programs are beside PATH, which lacks `sbin` for many users.
 const PLACES: [&str; 4] = ["/usr/bin", "/usr/sbin", "/bin", "/sbin"];
 
 /// Sees that every part is there.
 pub fn provide() -> Result<()> {
-    let missing = missing();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let packages: Vec<&str> = missing.iter().map(|part| part.package).collect();
-    if apt::may_install(is_root()?) {
-        eprintln!("installing what the tests need: {}", packages.join(", "));
-        apt::install(&packages)?;
-    }
-    match self::missing().as_slice() {
+    match left_of(&PARTS)?.as_slice() {
         [] => Ok(()),
         left => bail!("{}", what_to_install(left)),
     }
 }
 
-fn missing() -> Vec<&'static Part> {
-    PARTS.iter().filter(|part| !is_there(part.program)).collect()
+/// Why wall clocks cannot be set here, if they cannot.
+pub fn provide_wall_clocks() -> Result<Option<String>> {
+    Ok(left_of(&[WALL_CLOCKS])?.first().map(|part| format!("the package {} is not here", part.package)))
+}
+
+/// What is still missing after we did what we may.
+fn left_of(parts: &[Part]) -> Result<Vec<&Part>> {
+    let packages: Vec<&str> = missing(parts).iter().map(|part| part.package).collect();
+    if !packages.is_empty() && apt::may_install(is_root()?) {
+        eprintln!("installing what the tests need: {}", packages.join(", "));
+        apt::install(&packages)?;
+    }
+    Ok(missing(parts))
+}
+
+fn missing(parts: &[Part]) -> Vec<&Part> {
+    parts.iter().filter(|part| !is_there(part.program)).collect()
 }
 
 fn is_there(program: &str) -> bool {

@@ -21,6 +21,7 @@ pub mod mint;
 pub mod outbox;
 pub mod perform;
 pub mod planning;
+pub mod resume;
 pub mod serve;
 pub mod ticks;
 

@@ -25,14 +25,13 @@ use crate::api::{Api, router};
 use crate::artifacts::archive::Archive;
 use crate::artifacts::upkeep::Upkeep;
 use crate::artifacts::{Artifacts, Judge, parts};
-use crate::clock::Clock;
 use crate::dispatch::Dispatch;
 use crate::doors::{Door, accept, listening};
 use crate::engine::Engine;
 use crate::mint::Mint;
 use crate::outbox::{Outbox, Rules};
 use crate::perform::Failure;
-use crate::{planning, ticks};
+use crate::{planning, resume, ticks};
 
 /// The tenant that every server has.
 pub const TENANT: &str = "default";
@@ -116,7 +115,8 @@ impl<S: Store> Server<S> {
             Ok::<_, StartError>((listener.local_addr().map_err(failed)?, listener))
         });
         let (address, listener) = listener.transpose()?.unzip();
-        let engine = Engine::start(store, Clock::start(), policy.clone());
+        let clock = resume::clock(&*store, policy.lease_ttl, duty).await?;
+        let engine = Engine::start(store, clock, policy.clone());
         let tenant = ensure_tenant(&engine).await?;
         let minted = match &admin_token {
             Some(_) => None,

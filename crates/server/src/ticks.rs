@@ -32,7 +32,11 @@ pub fn commands(due: &Due, mut jitter: impl FnMut() -> f64) -> Vec<Command> {
 
 /// One round: everything due now, performed. Returns how many commands moved something.
 pub async fn round<S: Store>(engine: &Engine<S>) -> Result<usize, StoreError> {
-    let due = engine.store().due(engine.clock().now(), ROUND_MAX).await?;
+    let now = engine.clock().now();
+    let mut due = engine.store().due(now, ROUND_MAX).await?;
+    if !engine.clock().leases_may_end(now) {
+        due.executions.clear(); // runners that nobody could hear may still be at work
+    }
     let mut moved = 0;
     let performed = commands(&due, || Mint.jitter()).into_iter().map(|command| {
         let engine = engine.clone();

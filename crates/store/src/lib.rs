@@ -18,6 +18,7 @@ mod postgres;
 pub mod raw;
 mod remembered;
 mod sqlite;
+mod timekeeping;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -44,6 +45,7 @@ pub use error::{OpenError, StoreError};
 pub use memory::{Fault, Memory};
 pub use postgres::Postgres;
 pub use sqlite::Sqlite;
+pub use timekeeping::{Anchor, Kept, Timekeeping};
 
 /// What a batch gets to see.
 pub struct Loaded<S> {
@@ -434,6 +436,17 @@ pub trait Store: Send + Sync + 'static {
         name: &'static str,
         offered: [u8; 32],
     ) -> impl Future<Output = Result<[u8; 32], StoreError>> + Send;
+
+    /// Whose time deadlines are in, and where it stood when they were written.
+    fn timekeeping(&self) -> impl Future<Output = Result<Timekeeping, StoreError>> + Send;
+
+    /// Keeps an anchor in the place of the one that was found, unless another process was faster. Returns the one that is
+    /// kept now.
+    fn keep_anchor(
+        &self,
+        found: Option<&Anchor>,
+        offered: &Anchor,
+    ) -> impl Future<Output = Result<Anchor, StoreError>> + Send;
 
     /// What the storage engine itself finds wrong, in words; empty when sound.
     fn integrity(&self) -> impl Future<Output = Result<Vec<String>, StoreError>> + Send;

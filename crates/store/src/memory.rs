@@ -29,7 +29,10 @@ use wire::{
     TokenId, UploadId, VersionId,
 };
 
-use crate::{ArtifactsDue, CachesDue, Due, Loaded, LogBounds, OutboxCounts, Store, StoreError};
+use crate::{
+    Anchor, ArtifactsDue, CachesDue, Due, Kept, Loaded, LogBounds, OutboxCounts, Store, StoreError,
+    Timekeeping,
+};
 use load::Loader;
 pub use tables::Seen;
 use tables::Tables;
@@ -51,6 +54,7 @@ pub struct Memory {
     /// Of the saves to come; `None`: that one goes well.
     faults: Mutex<VecDeque<Option<Fault>>>,
     keys: Mutex<BTreeMap<&'static str, [u8; 32]>>,
+    anchor: Mutex<Option<Anchor>>,
 }
 
 impl Memory {
@@ -443,6 +447,23 @@ impl Store for Memory {
 
     async fn key(&self, name: &'static str, offered: [u8; 32]) -> Result<[u8; 32], StoreError> {
         Ok(*self.keys.lock().expect("no panic holds it").entry(name).or_insert(offered))
+    }
+
+    async fn timekeeping(&self) -> Result<Timekeeping, StoreError> {
+        let anchor = self.anchor.lock().expect("no panic holds it").clone();
+        let tables = self.tables();
+        let latest = tables.events.last().map(|(_, event)| event.at);
+        let live = tables.executions.all().filter(|execution| execution.finished_at.is_none());
+        let leases_until = live.map(|execution| execution.expires_at).max();
+        Ok(Timekeeping::Process(Kept { anchor, latest, leases_until }))
+    }
+
+    async fn keep_anchor(&self, found: Option<&Anchor>, offered: &Anchor) -> Result<Anchor, StoreError> {
+        let mut anchor = self.anchor.lock().expect("no panic holds it");
+        if anchor.as_ref() == found {
+            *anchor = Some(offered.clone());
+        }
+        Ok(anchor.clone().unwrap_or_else(|| offered.clone()))
     }
 
     async fn integrity(&self) -> Result<Vec<String>, StoreError> {

@@ -47,6 +47,7 @@ fn settings(database: bool) -> Settings {
         ack_timeout_ms: 2_000,
         cancel_deadline_ms: 4_000,
         delivery_claim_ttl_ms: 2_000,
+        wall_clocks: false, // the site finds out
     }
 }
 
@@ -92,7 +93,8 @@ pub fn record(order: Order, stop: &Stop) -> Result<Record> {
     })?;
     let mut settled = rest(&mut site, stop)?;
     settled.unrest.append(&mut unexpected);
-    let (seed, settings) = (order.seed, plan.settings);
+    let settings = Settings { wall_clocks: !site.post.walls.is_empty(), ..plan.settings };
+    let seed = order.seed;
     Ok(Record { seed, settings, moments: site.scribe.moments(), settled })
 }
 
@@ -151,6 +153,9 @@ pub fn judged(record: &Record) -> Part {
     let kills = faults.iter().filter(|(fault, _)| fault.is_kill()).map(|(_, count)| count).sum();
     let mut tried = vec![("kills".to_owned(), kills)];
     tried.extend(faults.iter().map(|(fault, count)| (fault.words().to_owned(), *count)));
+    if !record.settings.wall_clocks {
+        tried.push(("wall clocks set: not tried, libfaketime is not here (package faketime)".to_owned(), 0));
+    }
     tried.extend(judge::tried(record));
     let of = |count: &usize, what: &str| {
         if *count == 1 { format!("one {what}") } else { format!("{count} {what}s") }

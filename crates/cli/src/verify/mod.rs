@@ -1,5 +1,5 @@
 //! `deltaci verify`: models and simulations of what this very program decides; then real servers and runners of it, in a folder of
-//! their own, while they are killed, frozen, cut off and misled; and the promises, checked on what was seen from outside.
+//! their own, while they are killed, frozen, cut off and misled, about the time too; and the promises, checked on what was seen from outside.
 //!
 //! Never: a process, a file, a database or a link that it did not make; a promise checked by what is to keep it. Start at
 //! `chaos.rs`; what is promised is in `judge`.
@@ -26,6 +26,7 @@ mod site;
 mod thought;
 mod timeline;
 mod trouble;
+mod wall;
 mod wires;
 
 use std::path::PathBuf;

@@ -43,6 +43,10 @@ impl Process {
         Ok(Process { child, log: start.log.into(), from })
     }
 
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub fn signal(&self, signal: Signal) -> io::Result<()> {
         // It was not collected, so the id is still its own.
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);

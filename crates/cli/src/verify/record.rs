@@ -28,6 +28,9 @@ pub struct Settings {
     pub ack_timeout_ms: u64,
     pub cancel_deadline_ms: u64,
     pub delivery_claim_ttl_ms: u64,
+    /// Wall clocks could be moved.
+    #[serde(default)]
+    pub wall_clocks: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -137,6 +140,8 @@ pub enum Fault {
     FreezeRunner,
     Cut,
     FillDisk,
+    SetClock,
+    SetClockBetween,
     Delayed,
     Doubled,
     LostRequest,
@@ -153,6 +158,8 @@ impl Fault {
             Fault::FreezeRunner => "runners frozen longer than the lease",
             Fault::Cut => "runners cut off from the server",
             Fault::FillDisk => "disk of the server full",
+            Fault::SetClock => "wall clocks set, the server at work",
+            Fault::SetClockBetween => "wall clocks set between two starts of a server",
             Fault::Delayed => "requests delayed",
             Fault::Doubled => "requests sent twice",
             Fault::LostRequest => "requests lost",

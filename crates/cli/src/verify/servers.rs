@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::http::{Silence, ask};
 use super::process::{Process, Start};
 use super::record::{Happened, Scribe, Settings};
+use super::wall::Wall;
 
 /// The administrator's token, for as long as the site lives.
 pub const ADMIN: &str = "verify-administrator-0123456789abcdef";
@@ -45,7 +46,6 @@ impl Addresses {
 }
 
 /// What every server of a site is started with.
-#[derive(Clone)]
 pub struct Post {
     pub program: String,
     /// Where logs are, and records unless they are elsewhere.
@@ -55,6 +55,8 @@ pub struct Post {
     pub settings: Settings,
     pub group: i32,
     pub seed: u64,
+    /// Each server's wall clock. None where nobody can move one.
+    pub walls: Vec<Wall>,
 }
 
 pub struct Server {
@@ -62,6 +64,8 @@ pub struct Server {
     place: usize,
     pub process: Process,
     pub frozen: bool,
+    /// Its wall clock can be moved.
+    pub is_misled: bool,
 }
 
 impl Server {
@@ -69,11 +73,12 @@ impl Server {
     pub fn start(post: &Post, place: usize, addresses: &Addresses, scribe: &Scribe) -> Result<Server> {
         let name = format!("server-{}", place + 1);
         let log = post.folder.join(format!("{name}.log"));
-        let process = launch(post, &log)?;
+        let process = launch(post, post.walls.get(place), &log)?;
         scribe.saw(Happened::Started { whom: name.clone() });
-        let mut server = Server { name, place, process, frozen: false };
+        let mut server = Server { name, place, process, frozen: false, is_misled: false };
         let address = server.ready(scribe)?;
         scribe.saw(Happened::Ready { whom: server.name.clone() });
+        server.is_misled = post.walls.get(place).is_some_and(|wall| wall.misleads(server.process.id()));
         addresses.set(place, Some(address));
         Ok(server)
     }
@@ -121,7 +126,7 @@ impl Server {
     }
 }
 
-fn launch(post: &Post, log: &Path) -> Result<Process> {
+fn launch(post: &Post, wall: Option<&Wall>, log: &Path) -> Result<Process> {
     let mut words: Vec<String> =
         ["server", "--listen", "127.0.0.1:0", "--allow-private-webhooks", "--data"].map(String::from).into();
     words.push(post.data.display().to_string());
@@ -140,11 +145,13 @@ fn launch(post: &Post, log: &Path) -> Result<Process> {
         ("DELTACI_DELIVERY_BACKOFF", "100ms".into()),
         ("DELTACI_LOG_LEVEL", "warn".into()),
     ];
+    let misleading = wall.map(Wall::variables);
+    let variables = variables.into_iter().chain(misleading.into_iter().flatten());
     fs::create_dir_all(&post.data)?;
     Process::start(&Start {
         program: std::slice::from_ref(&post.program),
         words: &words,
-        variables: &variables.map(|(name, value)| (name.to_owned(), value)),
+        variables: &variables.map(|(name, value)| (name.to_owned(), value)).collect::<Vec<_>>(),
         log,
         group: post.group,
     })

@@ -17,6 +17,7 @@ use super::record::{Scribe, Settings};
 use super::runners::{Runner, write_token};
 use super::servers::{Addresses, Post, Server};
 use super::sink::Sink;
+use super::wall::Wall;
 
 /// What the subscribers are called: one in order, one as it comes.
 pub const LANES: [(&str, bool); 2] = [("ordered", true), ("loose", false)];
@@ -58,7 +59,7 @@ impl Site {
             Some(older) => older.clone(),
             None => std::env::current_exe().context("where this program is")?,
         };
-        let post = Post {
+        let mut post = Post {
             program: program.display().to_string(),
             folder: folder.path().into(),
             data: plan.data.clone().unwrap_or_else(|| folder.path().join("data")),
@@ -66,11 +67,15 @@ impl Site {
             settings: plan.settings.clone(),
             group: guard.group(),
             seed: plan.seed,
+            walls: walls(folder.path(), plan.settings.servers)?,
         };
         let scribe = Arc::new(Scribe::new());
         let addresses = Addresses::default();
         let started = |place| Server::start(&post, place, &addresses, &scribe);
         let servers = (0..plan.settings.servers).map(started).collect::<Result<Vec<_>>>()?;
+        if !servers.iter().all(|server| server.is_misled) {
+            post.walls.clear();
+        }
         let sink = Sink::open(scribe.clone())?;
         let caller = Caller::new(addresses.clone());
         prepare(&caller, &post, &sink)?;
@@ -136,6 +141,12 @@ impl Site {
             tail.end();
         }
     }
+}
+
+/// A wall clock for each server, where that can be had.
+fn walls(folder: &Path, servers: usize) -> Result<Vec<Wall>> {
+    let made = (0..servers).map(|place| Wall::new(&folder.join(format!("server-{}.wall", place + 1))));
+    Ok(made.collect::<Result<Option<Vec<_>>, _>>()?.unwrap_or_default())
 }
 
 /// A token for the runners, and subscribers to what ends.

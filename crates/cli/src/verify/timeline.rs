@@ -79,6 +79,7 @@ fn look(fault: Fault) -> (&'static str, &'static str) {
         Fault::Cut => ("cut", "#e8890c"),
         Fault::StopServer => ("restart", "#868e96"),
         Fault::FillDisk => ("full disk", "#ae3ec9"),
+        Fault::SetClock | Fault::SetClockBetween => ("clock", "#0c8599"),
         Fault::Delayed | Fault::Doubled | Fault::LostRequest | Fault::LostAnswer => ("bad wire", "#2b8a3e"),
     }
 }
@@ -98,6 +99,7 @@ fn sign(word: &str, colour: &str, x: f64, y: f64) -> String {
             )
         }
         "cut" => format!("<path d=\"M{x:.1} {:.1}l5 5l-5 5l-5 -5z\" fill=\"{colour}\"/>", y - 5.0),
+        "clock" => format!("<path d=\"M{x:.1} {:.1}l5 9h-10z\" fill=\"{colour}\"/>", y - 5.0),
         "bad wire" => {
             format!("<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"1.5\" height=\"7\" fill=\"{colour}\"/>", y + 3.0)
         }
@@ -118,6 +120,7 @@ fn legend() -> String {
         Fault::Cut,
         Fault::StopServer,
         Fault::FillDisk,
+        Fault::SetClock,
         Fault::Doubled,
     ];
     let mut text = String::new();

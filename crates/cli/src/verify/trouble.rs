@@ -1,4 +1,5 @@
-//! The trouble: kills, freezes, cuts, bad weather on the wires, restarts and a full disk, thrown by dice.
+//! The trouble: kills, freezes, cuts, bad weather on the wires, restarts, wall clocks that are set and a full disk, thrown by
+//! dice.
 //!
 //! Never: a process, a file or a link that is not the site's own; more than half of the runners away at a time.
 
@@ -44,6 +45,9 @@ const PAUSE_MS: (u64, u64) = (150, 700);
 /// Small files, so that the last of them takes what is left.
 const BALLAST_BYTES: usize = 64 * 1024;
 const BALLAST_COUNT_MAX: usize = 4_096;
+/// A minute, an hour, a day; so many of them at most.
+const WALL_UNITS: [i64; 3] = [60, 3_600, 86_400];
+const WALL_COUNT_MAX: usize = 50;
 
 pub struct Trouble<'a> {
     pub site: &'a mut Site,
@@ -85,7 +89,8 @@ impl<'a> Trouble<'a> {
     }
 
     fn throw(&mut self) -> Result<()> {
-        match self.dice.below(20) {
+        let faces = if self.site.post.walls.is_empty() { 20 } else { 23 };
+        match self.dice.below(faces) {
             0..6 => self.kill_server(),
             6..12 => self.kill_runner(),
             12..14 => self.freeze_runner(),
@@ -93,6 +98,7 @@ impl<'a> Trouble<'a> {
             15..17 => self.cut(),
             18 | 19 if self.amount.fill_disk => self.fill_disk(),
             17 | 18 => self.storm(),
+            20.. => self.set_clock(),
             _ => self.stop_server(),
         }
     }
@@ -128,7 +134,7 @@ impl<'a> Trouble<'a> {
         if self.dice.percent(30) {
             thread::sleep(self.dice.pause(50, 600));
         }
-        self.site.restart_server(place)
+        self.start_again(place)
     }
 
     fn kill_runner(&mut self) -> Result<()> {
@@ -152,7 +158,30 @@ impl<'a> Trouble<'a> {
         let name = self.site.servers[place].name.clone();
         self.note(Fault::StopServer, &name);
         self.site.servers[place].stop(&self.site.addresses)?;
+        self.start_again(place)
+    }
+
+    /// By another wall clock than before, often enough.
+    fn start_again(&mut self, place: usize) -> Result<()> {
+        if !self.site.post.walls.is_empty() && self.dice.percent(50) {
+            self.set_wall(place, Fault::SetClockBetween)?;
+        }
         self.site.restart_server(place)
+    }
+
+    fn set_clock(&mut self) -> Result<()> {
+        let place = self.dice.below(self.site.servers.len());
+        self.set_wall(place, Fault::SetClock)
+    }
+
+    /// By minutes, hours or days, ahead or behind; it stays so until it is set again.
+    fn set_wall(&mut self, place: usize, fault: Fault) -> Result<()> {
+        let (unit, count) = (self.dice.below(WALL_UNITS.len()), 1 + self.dice.below(WALL_COUNT_MAX));
+        let seconds = WALL_UNITS[unit] * count as i64;
+        self.site.post.walls[place].set(if self.dice.percent(50) { seconds } else { -seconds })?;
+        let name = self.site.servers[place].name.clone();
+        self.note(fault, &name);
+        Ok(())
     }
 
     fn freeze_runner(&mut self) -> Result<()> {

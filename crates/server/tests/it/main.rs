@@ -30,6 +30,7 @@ mod outbox;
 mod partial;
 mod races;
 mod refusals;
+mod resumed;
 mod runners;
 mod runs;
 mod servers;

@@ -12,7 +12,9 @@ use decisions::records::{
     WebhookKey,
 };
 use decisions::{Ask, Book};
-use store::{ArtifactsDue, CachesDue, Due, Loaded, LogBounds, OutboxCounts, Store, StoreError};
+use store::{
+    Anchor, ArtifactsDue, CachesDue, Due, Loaded, LogBounds, OutboxCounts, Store, StoreError, Timekeeping,
+};
 use tokio::sync::{Notify, Semaphore};
 use wire::{
     BlobId, CacheId, CollectionId, Digest, ExecId, JobId, MessageId, RunId, RunnerId, TenantId, Time,
@@ -393,6 +395,14 @@ impl<S: Store> Store for Watched<S> {
 
     async fn key(&self, name: &'static str, offered: [u8; 32]) -> Result<[u8; 32], StoreError> {
         self.inner.key(name, offered).await
+    }
+
+    async fn timekeeping(&self) -> Result<Timekeeping, StoreError> {
+        self.inner.timekeeping().await
+    }
+
+    async fn keep_anchor(&self, found: Option<&Anchor>, offered: &Anchor) -> Result<Anchor, StoreError> {
+        self.inner.keep_anchor(found, offered).await
     }
 
     async fn integrity(&self) -> Result<Vec<String>, StoreError> {

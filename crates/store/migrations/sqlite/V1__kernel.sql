@@ -545,3 +545,12 @@ CREATE TABLE keys (
     name    TEXT NOT NULL PRIMARY KEY,
     secret  BLOB NOT NULL CHECK (length(secret) = 32)
 ) STRICT, WITHOUT ROWID;
+
+-- Where the time of whoever was at work on this file stood against the machine's uptime. On PostgreSQL the database's
+-- clock is everybody's.
+CREATE TABLE clock (
+    one    INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
+    boot   TEXT    NOT NULL, -- the machine's name for its start
+    epoch  INTEGER NOT NULL, -- our time when the uptime was nothing
+    leases_end_after INTEGER -- before this, no tick ends one
+) STRICT;

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use decisions::records::{Delivery, Event, Queue, Run, Tenant};
 use tokio_postgres::Row;
-use wire::{ExecId, JobId, MessageId, RunId};
+use wire::{ExecId, JobId, MessageId, RunId, Time};
 
 use crate::postgres::pool::Pool;
 use crate::postgres::round::{Param, Round};
@@ -25,6 +25,7 @@ const RELEASES: &str = "SELECT id FROM jobs WHERE releasing ORDER BY id LIMIT $1
 const CLAIMS_DUE: &str = "
     SELECT id FROM deliveries WHERE state = 'delivering' AND due_at <= (SELECT clock_timestamp())
     ORDER BY due_at, id LIMIT $1";
+const NOW: &str = "SELECT clock_timestamp()";
 const EXECUTION_JOB: &str = "SELECT job_id FROM executions WHERE id = $1";
 const LOG_BOUNDS: &str = "SELECT coalesce(sum(size), 0)::bigint, coalesce(max(seq), 0) FROM event_groups";
 
@@ -163,6 +164,11 @@ pub async fn log_bounds(readers: &Pool) -> Result<LogBounds, StoreError> {
     let row = rows.first().ok_or_else(|| StoreError::Unavailable("an aggregate without a row".into()))?;
     let mut cells = Cells::of(row);
     Ok(LogBounds { rows: cells.next()?, last_seq: cells.next()? })
+}
+
+pub async fn now(readers: &Pool) -> Result<Time, StoreError> {
+    let found = cells(&ask_one(readers, NOW, vec![]).await?)?.pop();
+    found.ok_or_else(|| StoreError::Unavailable("a clock without a row".into()))
 }
 
 pub async fn integrity(readers: &Pool) -> Result<Vec<String>, StoreError> {

@@ -60,7 +60,10 @@ use wire::{
     TokenId, UploadId, VersionId,
 };
 
-use crate::{ArtifactsDue, CachesDue, Due, Loaded, LogBounds, OpenError, OutboxCounts, Store, StoreError};
+use crate::{
+    Anchor, ArtifactsDue, CachesDue, Due, Loaded, LogBounds, OpenError, OutboxCounts, Store, StoreError,
+    Timekeeping,
+};
 use address::Address;
 use cache::Cache;
 use pool::Pool;
@@ -421,6 +424,15 @@ impl Store for Postgres {
 
     async fn key(&self, name: &'static str, offered: [u8; 32]) -> Result<[u8; 32], StoreError> {
         keys::key(&self.readers, name, offered).await
+    }
+
+    async fn timekeeping(&self) -> Result<Timekeeping, StoreError> {
+        finders::now(&self.readers).await.map(|now| Timekeeping::Database { now })
+    }
+
+    /// The database has a clock of its own; what a process thinks of the time is nothing to keep.
+    async fn keep_anchor(&self, _found: Option<&Anchor>, offered: &Anchor) -> Result<Anchor, StoreError> {
+        Ok(offered.clone())
     }
 
     async fn integrity(&self) -> Result<Vec<String>, StoreError> {

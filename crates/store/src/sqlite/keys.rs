@@ -13,7 +13,7 @@ pub fn key(connection: &Connection, name: &str) -> rusqlite::Result<Option<[u8; 
 
 /// Whoever comes first decides.
 pub fn make(path: &Path, name: &str, offered: [u8; 32]) -> rusqlite::Result<[u8; 32]> {
-    let connection = open::connect_for_keys(path)?;
+    let connection = open::connect_beside(path)?;
     connection
         .execute("INSERT OR IGNORE INTO keys (name, secret) VALUES (?1, ?2)", params![name, offered])?;
     key(&connection, name)?.ok_or(rusqlite::Error::QueryReturnedNoRows)

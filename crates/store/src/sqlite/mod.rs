@@ -8,6 +8,7 @@ mod artifacts;
 mod blobs;
 mod bundles;
 mod caches;
+mod clock;
 mod collections;
 mod finders;
 mod groups;
@@ -47,7 +48,10 @@ use wire::{
     TokenId, UploadId, VersionId,
 };
 
-use crate::{ArtifactsDue, CachesDue, Due, Loaded, LogBounds, OpenError, OutboxCounts, Store, StoreError};
+use crate::{
+    Anchor, ArtifactsDue, CachesDue, Due, Loaded, LogBounds, OpenError, OutboxCounts, Store, StoreError,
+    Timekeeping,
+};
 use finders::Readers;
 use loader::Loader;
 pub use loader::Session;
@@ -426,6 +430,15 @@ impl Store for Sqlite {
         }
         let path = self.readers.path().to_owned();
         self.readers.read(move |_| keys::make(&path, name, offered)).await
+    }
+
+    async fn timekeeping(&self) -> Result<Timekeeping, StoreError> {
+        self.readers.read(clock::kept).await.map(Timekeeping::Process)
+    }
+
+    async fn keep_anchor(&self, found: Option<&Anchor>, offered: &Anchor) -> Result<Anchor, StoreError> {
+        let (path, found, offered) = (self.readers.path().to_owned(), found.cloned(), offered.clone());
+        self.readers.read(move |_| clock::keep(&path, found.as_ref(), &offered)).await
     }
 
     async fn integrity(&self) -> Result<Vec<String>, StoreError> {

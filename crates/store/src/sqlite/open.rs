@@ -170,7 +170,7 @@ pub fn connect_read_only(path: &Path) -> rusqlite::Result<Connection> {
 }
 
 /// For the few words that are written beside the one writer.
-pub fn connect_for_keys(path: &Path) -> rusqlite::Result<Connection> {
+pub fn connect_beside(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     configure(&connection)?;

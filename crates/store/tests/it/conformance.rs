@@ -24,4 +24,5 @@ mod reuse;
 mod round_trip;
 mod saving;
 mod stories;
+mod timekeeping;
 mod uniqueness;

@@ -64,7 +64,7 @@ fn a_server_killed_twice_in_the_middle_of_fifty_jobs_ends_each_exactly_once() {
 }
 
 /// Hangs in its first execution, and ends in the next.
-fn hangs_once(site: &Site, name: &str) -> String {
+pub fn hangs_once(site: &Site, name: &str) -> String {
     let flag = site.path(&format!("{name}.hung")).display().to_string();
     site.noted(name, &format!("if [ ! -e {flag} ]; then touch {flag}; sleep 600 & sleep 600; fi"))
 }

@@ -1,6 +1,6 @@
 //! Server and runners as real processes over real sockets, killed, frozen, cut off and lied to.
 //!
-//! `site.rs` is a server, `worker.rs` a runner, `proxy.rs` the wire between them, `hand.rs` a runner played by hand.
+//! `site.rs` is a server, `wall.rs` its wall clock, `worker.rs` a runner, `proxy.rs` the wire between them, `hand.rs` a runner played by hand.
 //! Jobs write what they do into a file, hold a lock while any process of theirs lives, and carry a mark by which `/proc`
 //! shows them. Timings are short; what must survive has a long lease, what must be lost a short one.
 
@@ -13,12 +13,15 @@ mod proxy;
 mod site;
 mod tracer;
 mod views;
+#[path = "../../../src/verify/wall.rs"]
+mod wall;
 mod worker;
 
 mod artifacts;
 mod caches;
 mod cancels;
 mod chaos;
+mod clocks;
 mod crashes;
 mod crowd;
 pub mod databases;

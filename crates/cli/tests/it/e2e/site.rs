@@ -16,6 +16,7 @@ use crate::e2e::marks::VARIABLE;
 use crate::e2e::patience::{until, until_so};
 use crate::e2e::program::Program;
 use crate::e2e::proxy::{Proxy, Upstream};
+use crate::e2e::wall::Wall;
 
 /// The administrator's token on every site.
 pub const ADMIN: &str = "e2e-administrator-0123456789abcdef";
@@ -38,16 +39,28 @@ pub struct Site {
     pub upstream: Upstream,
     pub runner_token: String,
     flags: Vec<String>,
+    /// What the server takes for the wall's clock, if not the machine's.
+    wall: Option<Wall>,
 }
 
 impl Site {
     pub fn start(flags: &[&str]) -> Site {
+        Site::on(tempfile::tempdir().expect("a folder can be made"), flags, None)
+    }
+
+    /// Its server's wall clock can be set.
+    pub fn with_wall(flags: &[&str]) -> Site {
         let folder = tempfile::tempdir().expect("a folder can be made");
+        let wall = Wall::new(&folder.path().join("wall")).expect("a file can be written");
+        Site::on(folder, flags, Some(wall.expect("libfaketime is here: install the package faketime")))
+    }
+
+    fn on(folder: TempDir, flags: &[&str], wall: Option<Wall>) -> Site {
         fs::create_dir(folder.path().join("locks")).expect("a folder can be made");
         let flags: Vec<String> = flags.iter().map(|flag| (*flag).to_owned()).collect();
-        let (server, address) = launch(folder.path(), &flags);
+        let (server, address) = launch(folder.path(), &flags, wall.as_ref());
         let upstream: Upstream = Arc::new(Mutex::new(address));
-        let mut site = Site { folder, server, upstream, runner_token: String::new(), flags };
+        let mut site = Site { folder, server, upstream, runner_token: String::new(), flags, wall };
         site.runner_token = site.token("/v1/tenants/default/tokens", "runner");
         site
     }
@@ -68,9 +81,15 @@ impl Site {
     /// On the same records, after a kill or a stop.
     pub fn restart(&mut self) {
         assert!(self.server.has_ended(), "the server is still running");
-        let (server, address) = launch(self.folder.path(), &self.flags);
+        let (server, address) = launch(self.folder.path(), &self.flags, self.wall.as_ref());
         self.server = server;
         *self.upstream.lock().unwrap() = address;
+    }
+
+    /// The server's wall clock is so many seconds ahead of the machine's, or behind it.
+    pub fn set_wall(&self, seconds: i64) {
+        let wall = self.wall.as_ref().expect("a site with a wall clock of its own");
+        wall.set(seconds).expect("a file can be written");
     }
 
     /// SIGTERM, and its end.
@@ -178,11 +197,14 @@ impl Site {
 }
 
 /// A server on a free port, once it is ready.
-fn launch(folder: &Path, flags: &[String]) -> (Program, SocketAddr) {
+fn launch(folder: &Path, flags: &[String], wall: Option<&Wall>) -> (Program, SocketAddr) {
     let (data, log) = (folder.join("data").display().to_string(), folder.join("server.log"));
     let fixed = ["server", "--listen", "127.0.0.1:0", "--data", data.as_str()].map(String::from);
     let words: Vec<String> = fixed.into_iter().chain(flags.iter().cloned()).collect();
-    let variables = [&TIMINGS[..], &[("DELTACI_ADMIN_TOKEN", ADMIN)]].concat();
+    let misleading = wall.map(Wall::variables);
+    let misleading = misleading.iter().flatten().map(|(name, value)| (*name, value.as_str()));
+    let variables: Vec<_> =
+        TIMINGS.into_iter().chain([("DELTACI_ADMIN_TOKEN", ADMIN)]).chain(misleading).collect();
     let before = fs::read_to_string(&log).unwrap_or_default().len();
     let mut server = Program::start(&words, &variables, &log);
     let address = until("the server listens", || {
@@ -192,5 +214,6 @@ fn launch(folder: &Path, flags: &[String]) -> (Program, SocketAddr) {
         let (address, _) = after.split_once(' ')?;
         Some(address.parse::<SocketAddr>().expect("an address"))
     });
+    assert!(wall.is_none_or(|wall| wall.misleads(server.id())), "its wall clock can be set");
     (server, address)
 }

@@ -34,6 +34,8 @@ fn forty_kills_break_no_promise_and_every_lie_about_them_is_found() {
     for what in [
         "servers killed (SIGKILL)",
         "runners killed (SIGKILL)",
+        "wall clocks set, the server at work",
+        "wall clocks set between two starts of a server",
         "executions after one that was lost",
         "messages, each told, once in effect",
     ] {

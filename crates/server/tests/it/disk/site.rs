@@ -8,9 +8,10 @@ use decisions::doctor::check_blob;
 use decisions::records::{Blob, Progress};
 use decisions::{Answer, Command, Policy};
 use futures_util::TryStreamExt;
+use server::artifacts::bytes::{self, Whole};
 use server::artifacts::collector::Collector;
 use server::artifacts::upkeep::Upkeep;
-use server::artifacts::{Artifacts, Judge};
+use server::artifacts::{Artifacts, Judge, Trouble};
 use server::{Clock, Engine, doctor};
 use store::blobs::{BlobKey, Blobs};
 use store::{Sqlite, Store};
@@ -133,9 +134,11 @@ impl Site {
 
     pub async fn is_readable(&self, blob: &Blob) -> Said<()> {
         let key = BlobKey::new(&blob.digest, blob.id);
-        let at = |error| format!("{key} cannot be read: {error}");
-        let stream = self.artifacts.blobs.read(&key, 0..blob.length).await.map_err(at)?;
-        let pieces: Vec<_> = stream.try_collect().await.map_err(at)?;
+        let at = |error: Trouble| format!("{key} cannot be read: {error}");
+        let whole = Whole { key: key.clone(), length: blob.length };
+        let stream = bytes::read(self.store(), &self.artifacts.blobs, &whole, 0..blob.length);
+        let pieces: Vec<_> =
+            stream.await.map_err(at)?.try_collect().await.map_err(|error| at(error.into()))?;
         if digest(&pieces.concat()) == blob.digest { Ok(()) } else { Err(format!("{key} is torn")) }
     }
 

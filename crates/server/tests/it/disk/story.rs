@@ -85,8 +85,12 @@ fn version_name() -> VersionName {
     VersionName { tenant: tenant(), package: "app".into(), version: "1.0".into() }
 }
 
-static SMALL: LazyLock<Vec<u8>> = LazyLock::new(|| uploads::content(b's', 20_000));
-static GARBAGE: LazyLock<Vec<u8>> = LazyLock::new(|| uploads::content(b'g', 9_000));
+/// In a file.
+static SMALL: LazyLock<Vec<u8>> = LazyLock::new(|| uploads::content(b's', 36_000));
+static GARBAGE: LazyLock<Vec<u8>> = LazyLock::new(|| uploads::content(b'g', 34_000));
+/// Among the records.
+static TINY: LazyLock<Vec<u8>> = LazyLock::new(|| uploads::content(b'i', 5_000));
+static TINY_GARBAGE: LazyLock<Vec<u8>> = LazyLock::new(|| uploads::content(b'j', 9_000));
 
 /// Does a step.
 pub async fn perform(site: &Site, step: Step) -> Said<()> {
@@ -142,14 +146,18 @@ pub async fn perform(site: &Site, step: Step) -> Said<()> {
                 site.perform(DeliveryDelivered { delivery, claim }).await?;
             }
         }
-        SmallPut => put(site, &SMALL).await?,
+        SmallPut => {
+            put(site, &TINY).await?;
+            put(site, &SMALL).await?;
+        }
         StreamOpened | StreamBegun | StreamReceived | StreamCommitted => STREAM.perform(site, step).await?,
         PartsOpened | FirstPart | SecondPart | PartsComplete | PartsCommitted => {
             PARTS.perform(site, step).await?;
         }
         Drafted => {
-            let files = [("small", &SMALL[..]), ("stream", STREAM.bytes()), ("parts", PARTS.bytes())];
-            let entries = files.map(|(path, bytes)| (path.to_owned(), digest(bytes))).to_vec();
+            let brought = [("stream", STREAM.bytes()), ("parts", PARTS.bytes())];
+            let files = [[("small", &SMALL[..]), ("tiny", &TINY[..])], brought].concat();
+            let entries = files.iter().map(|(path, bytes)| ((*path).to_owned(), digest(bytes))).collect();
             let id = VersionId::derived(BORN, "story", "version");
             site.perform(CreateVersion { id, name: version_name(), entries }).await?;
         }
@@ -157,7 +165,10 @@ pub async fn perform(site: &Site, step: Step) -> Said<()> {
             let (artifacts, engine) = (&site.artifacts, &site.engine);
             versions::publish(artifacts, engine, &version_name(), "test", false).await.map_err(words)?;
         }
-        GarbagePut => put(site, &GARBAGE).await?,
+        GarbagePut => {
+            put(site, &TINY_GARBAGE).await?;
+            put(site, &GARBAGE).await?;
+        }
         Collected => {
             tokio::time::sleep(Duration::from_millis(1)).await; // its grace is over
             site.tidy_up().await?;
@@ -225,20 +236,24 @@ pub async fn is_done(site: &Site, step: Step) -> Said<bool> {
         Completed => execution(site).await?.is_some_and(|it| it.outcome.is_some()),
         Claimed => all_deliveries(site, |it| it.claims > 0).await?,
         Delivered => all_deliveries(site, |it| it.state.get() == delivery::State::Delivered).await?,
-        SmallPut => has_blob(site, &SMALL).await?,
+        SmallPut => has_blob(site, &SMALL).await? && has_blob(site, &TINY).await?,
         StreamOpened | StreamBegun | StreamReceived | StreamCommitted => STREAM.is_done(site, step).await?,
         PartsOpened | FirstPart | SecondPart | PartsComplete | PartsCommitted => {
             PARTS.is_done(site, step).await?
         }
         Drafted => found_version(site).await?.is_some(),
         Published => match found_version(site).await? {
-            Some(it) => it.state.get() == version::State::Published && it.entries.len() == 3,
+            Some(it) => it.state.get() == version::State::Published && it.entries.len() == 4,
             None => false,
         },
-        GarbagePut => has_blob(site, &GARBAGE).await? || collections(site).await? > 0,
+        GarbagePut => {
+            let both = has_blob(site, &GARBAGE).await? && has_blob(site, &TINY_GARBAGE).await?;
+            both || collections(site).await? > 0
+        }
         Collected => {
             let collector = store.collector().await.map_err(words)?;
-            collector.epoch > 0 && collector.running.is_none() && !has_blob(site, &GARBAGE).await?
+            let left = has_blob(site, &GARBAGE).await? || has_blob(site, &TINY_GARBAGE).await?;
+            collector.epoch > 0 && collector.running.is_none() && !left
         }
     })
 }
@@ -304,8 +319,8 @@ pub async fn is_complete(site: &Site) -> Said<()> {
         return Err(format!("jobs, attempts, executions and effects are {counts:?}"));
     }
     let usage = site.store().usage(tenant()).await.map_err(words)?;
-    let bytes = SMALL.len() + STREAM.bytes().len() + PARTS.bytes().len();
-    if (usage.blobs, usage.bytes) != (3, bytes as u64) {
+    let bytes = SMALL.len() + TINY.len() + STREAM.bytes().len() + PARTS.bytes().len();
+    if (usage.blobs, usage.bytes) != (4, bytes as u64) {
         return Err(format!("the tenant is charged for {usage:?}"));
     }
     Ok(())
