@@ -115,6 +115,7 @@ async fn every_record_survives_being_changed_back_and_forth<S: Store>(desk: Desk
         let changed = Blob {
             digest: blob.digest,
             length: blob.length,
+            inline: blob.inline,
             created_at: blob.created_at,
             claimed_by: None, // for good, once it is there
             ..full_blob(1)
