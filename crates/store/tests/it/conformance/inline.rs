@@ -130,7 +130,6 @@ async fn bytes_neither_change_nor_go_before_their_blob<S: Store>(desk: Desk<S>) 
     let desk = desk.open().await;
     brought(&desk, small(1, tenant())).await;
     let here = desk.store.blob(blob_id(1)).await.unwrap().expect("it was made");
-    refused(&desk, only([Blob { inline: false, ..here.clone() }])).await;
     refused(&desk, going::<Blob>(&[])).await;
     let claimed = Blob { claimed_by: Some(gc_id(1)), ..here.clone() };
     refused(&desk, going(&[claimed.clone()])).await;
