@@ -66,6 +66,7 @@ impl StartUpload {
             }
             draft.advance(&mut upload, upload::Event::FastPathDedupe, "the tenant has these bytes");
             upload.got = Some(blob.id);
+            upload.measured = None; // whatever came with it was not needed
             draft.put(blob);
             tell_committed(draft, &upload);
         } else {

@@ -40,7 +40,7 @@ pub async fn read(mut bytes: Incoming, announced: Option<u64>) -> Result<Result<
     Ok(Ok(whole.into()))
 }
 
-/// Brings bytes that the tenant does not seem to have. Whether they are new to it, and how their upload ended.
+/// Brings bytes that the tenant may not have. Whether they are new to it, and how their upload ended.
 pub async fn put<S: Store>(
     artifacts: &Artifacts,
     engine: &Engine<S>,
@@ -57,7 +57,7 @@ pub async fn put<S: Store>(
         // Whoever keeps bytes in a bucket wants all of them there.
         let announced = Announced { tenant, digest, length, execution, measured };
         let upload = put_inline(engine, announced, bytes[..].into()).await?;
-        return Ok((upload.got == Some(upload.blob), upload));
+        return Ok((upload.measured.is_some(), upload));
     }
     let started = start(engine, Announced { tenant, digest, length, execution, measured });
     // The bytes are on their way to the disk while the upload is recorded. They get their name afterwards: whatever has a
@@ -65,7 +65,7 @@ pub async fn put<S: Store>(
     let (upload, written) = tokio::join!(started, artifacts.blobs.write(digest, bytes));
     let upload = upload?;
     if !upload.is_open() {
-        return Ok((false, upload)); // the tenant has got these bytes in this moment
+        return Ok((false, upload)); // the tenant has these bytes
     }
     let named = match written {
         Ok(written) => artifacts.blobs.name(&key(&upload), written).await,

@@ -6,7 +6,11 @@ use store::Store;
 use crate::api::artifacts::{digest_of, on_each_place};
 use crate::api::site::Site;
 
-on_each_place!(a_small_blob_comes_in_one_request, what_is_no_such_blob_is_refused_and_not_kept,);
+on_each_place!(
+    a_small_blob_comes_in_one_request,
+    who_brings_what_another_tenant_has_is_told_nothing_of_it,
+    what_is_no_such_blob_is_refused_and_not_kept,
+);
 
 async fn a_small_blob_comes_in_one_request<S: Store>(site: &Site<S>) {
     let acme = site.tenant("acme").await;
@@ -18,6 +22,21 @@ async fn a_small_blob_comes_in_one_request<S: Store>(site: &Site<S>) {
         let again = site.put(&acme.tenant, &path, &[], bytes).await.expect(200);
         assert_eq!(made["blob_id"], again["blob_id"]);
         assert_eq!(site.read(&acme, &digest_of(bytes)).await.body, bytes);
+    }
+}
+
+async fn who_brings_what_another_tenant_has_is_told_nothing_of_it<S: Store>(site: &Site<S>) {
+    let (acme, other) = (site.tenant("acme").await, site.tenant("other").await);
+    let between = vec![3; 40 * 1024];
+    for bytes in [&b"small"[..], &between] {
+        for tenant in [&acme, &other] {
+            let path = format!("{}/blobs/{}", tenant.path, digest_of(bytes));
+            site.get(&tenant.tenant, &path).await.refused(404, "blob_not_found");
+            let made = site.put(&tenant.tenant, &path, &[], bytes).await.expect(201);
+            assert_eq!(made["state"], "committed");
+            site.put(&tenant.tenant, &path, &[], bytes).await.expect(200);
+            assert_eq!(site.read(tenant, &digest_of(bytes)).await.body, bytes);
+        }
     }
 }
 
@@ -36,6 +55,6 @@ async fn what_is_no_such_blob_is_refused_and_not_kept<S: Store>(site: &Site<S>) 
     let reply = site.put(&acme.tenant, &path(&digest_of(&large)), &[], &large).await;
     reply.refused(413, "body_too_large");
     site.bring(&acme, b"these bytes").await;
-    site.put(&acme.tenant, &path(&digest), &[], b"these").await.refused(422, "length_mismatch");
+    site.put(&acme.tenant, &path(&digest), &[], b"these").await.refused(422, "digest_mismatch");
     assert_eq!(site.read(&acme, &digest).await.body, "these bytes");
 }
