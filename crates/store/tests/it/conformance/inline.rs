@@ -1,6 +1,5 @@
 //! Small blobs whose bytes lie among the records: they come and go with the record, and with nothing else.
 
-use decisions::book::Kept;
 use decisions::collections::{BlobsSwept, ClaimBlobs, MarkBlobs, StartCollection};
 use decisions::doctor::check_blob;
 use decisions::draft::Stated;
@@ -130,22 +129,22 @@ async fn bytes_neither_change_nor_go_before_their_blob<S: Store>(desk: Desk<S>) 
     let desk = desk.open().await;
     brought(&desk, small(1, tenant())).await;
     let here = desk.store.blob(blob_id(1)).await.unwrap().expect("it was made");
-    refused(&desk, going::<Blob>(&[])).await;
+    refused(&desk, going([])).await;
     let claimed = Blob { claimed_by: Some(gc_id(1)), ..here.clone() };
-    refused(&desk, going(&[claimed.clone()])).await;
+    refused(&desk, going([claimed.clone()])).await;
     let mut twice = Changes::default();
     twice.appended.blob_bytes.push(BlobBytes { blob: blob_id(1), bytes: (*b"other").into() });
     refused(&desk, twice).await;
     assert_eq!(bytes(&desk, 1).await.as_deref(), Some(&BYTES[..]));
     let deleted = Blob { state: Stated::stored(blob::State::Deleted), ..claimed };
-    desk.forge_after(&[Ask::Blob(blob_id(1))], going(&[deleted])).await.unwrap();
+    desk.forge_after(&[Ask::Blob(blob_id(1))], going([deleted])).await.unwrap();
     assert_eq!(bytes(&desk, 1).await, None);
 }
 
 /// The bytes go, and this becomes of the record.
-fn going<R: Kept>(records: &[R]) -> Changes {
+fn going(records: impl IntoIterator<Item = Blob>) -> Changes {
     let mut changes = Changes::default();
-    put(&mut changes, records.iter().cloned());
+    put(&mut changes, records);
     changes.appended.bytes_gone.push(blob_id(1));
     changes
 }
