@@ -161,8 +161,11 @@ impl Folder {
 
     /// How many of `bytes` are on the disk.
     pub fn synced(&self) -> Result<u64, BlobError> {
-        let noted = self.note()?.and_then(|(_, bytes)| bytes);
-        Ok(noted.unwrap_or(0).min(self.length(BYTES)?.unwrap_or(0)))
+        Ok(self.noted()?.min(self.length(BYTES)?.unwrap_or(0)))
+    }
+
+    fn noted(&self) -> Result<u64, BlobError> {
+        Ok(self.note()?.and_then(|(_, bytes)| bytes).unwrap_or(0))
     }
 
     /// So many of `bytes` are on the disk now. A power cut may bring the note before it back, which said less.
@@ -174,9 +177,10 @@ impl Folder {
         }
     }
 
-    /// Cuts `bytes` off after so many. The note says so first: it must not speak for what is written there next.
+    /// Cuts `bytes` off after so many. The note says so first: it must not speak for what is written there next. It may say more
+    /// than there is: a write failed and all was cut off, while a sync of what came before was still on its way.
     pub fn cut(&self, file: &File, bytes: u64) -> Result<(), BlobError> {
-        if self.synced()? > bytes {
+        if self.noted()? > bytes {
             self.note_synced(bytes)?;
             self.sync()?;
         }
@@ -194,5 +198,23 @@ impl Folder {
     /// The complete file, if there is one.
     pub fn whole(&self) -> Result<Option<String>, BlobError> {
         Ok(self.names()?.into_iter().find(|name| name.starts_with("whole-")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn a_note_that_came_too_late_does_not_speak_for_what_is_written_next() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = Folder::open(place.path()).unwrap();
+        let mut file = folder.file(BYTES, READ_WRITE).unwrap();
+        folder.note_synced(1_000).unwrap();
+        folder.cut(&file, 0).unwrap();
+        file.write_all(b"not synced").unwrap();
+        assert_eq!(folder.synced().unwrap(), 0);
     }
 }

@@ -15,6 +15,7 @@ mod stage;
 mod uncached;
 mod writer;
 
+use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -97,8 +98,9 @@ fn make_folders(root: &Path) -> Result<(), BlobError> {
         std::fs::create_dir_all(folder)?;
         Folder::open(folder)?.spread();
     }
-    for prefix in 0..=u8::MAX {
-        std::fs::create_dir_all(blobs.join(format!("{prefix:02x}")))?;
+    let there = folders_in(&blobs)?;
+    for name in (0..=u8::MAX).map(|prefix| format!("{prefix:02x}")).filter(|name| !there.contains(name)) {
+        std::fs::create_dir_all(blobs.join(name))?;
     }
     // A folder is there after a crash when the one above it is synced.
     let above = root.canonicalize()?.parent().map(Path::to_path_buf);
@@ -106,4 +108,16 @@ fn make_folders(root: &Path) -> Result<(), BlobError> {
         .into_iter()
         .flatten()
         .try_for_each(|it| Folder::open(&it)?.sync())
+}
+
+/// One look at all of them: every start but the first finds them there, and asking for each costs two calls.
+fn folders_in(folder: &Path) -> io::Result<HashSet<String>> {
+    let mut names = HashSet::new();
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            names.extend(entry.file_name().into_string());
+        }
+    }
+    Ok(names)
 }
