@@ -13,7 +13,7 @@ pub type Id = usize;
 pub const ROOT: Id = 0;
 
 /// What the disk holds, reachable from the root or not.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Disk {
     folders: BTreeMap<Id, BTreeMap<String, Id>>,
     files: BTreeMap<Id, Arc<Vec<u8>>>,
@@ -79,9 +79,12 @@ impl Disk {
         match change {
             Change::Write { file, offset, bytes } => {
                 let content = Arc::make_mut(self.files.get_mut(file).expect("it was made"));
-                let end = offset + bytes.len();
-                content.resize(content.len().max(end), 0); // what was skipped is a hole
-                content[*offset..end].copy_from_slice(bytes);
+                if *offset > content.len() {
+                    content.resize(*offset, 0); // what was skipped is a hole
+                }
+                let (over, behind) = bytes.split_at(bytes.len().min(content.len() - offset));
+                content[*offset..offset + over.len()].copy_from_slice(over);
+                content.extend_from_slice(behind);
             }
             Change::Length { file, length } => {
                 Arc::make_mut(self.files.get_mut(file).expect("it was made")).resize(*length, 0);

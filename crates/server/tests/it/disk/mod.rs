@@ -7,7 +7,8 @@
 //! left with the real store, looks for everything that was acknowledged, and plays the story to its end.
 //!
 //! A killed process proves nothing about durability: the kernel still writes what it was given. Never: a hook in the
-//! product's code. `DELTACI_DISK_CUTS=all` cuts at every single write, in more ways, and lets every call fail in all ways.
+//! product's code. `LIFECYCLE` in `story.rs` is what CI goes through in full; `DELTACI_DISK_CUTS=all` does so with the whole
+//! story, in more ways.
 
 mod cuts;
 mod faults;

@@ -46,7 +46,7 @@ fn policy() -> Policy {
         delivery_claim_ttl: LONG,
         job_timeout: LONG,
         blob_grace: Duration::ZERO,
-        collection_hold: Duration::from_millis(50),
+        collection_hold: Duration::from_millis(250),
         spec_bytes_max: 16 << 20,
         ..Policy::default()
     }

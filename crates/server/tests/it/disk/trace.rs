@@ -90,11 +90,14 @@ impl Call {
         let mut bytes = Vec::new();
         for text in self.arguments[index].split('"').skip(1).step_by(2) {
             assert!(text.len().is_multiple_of(4), "`{text}` is no row of bytes; was it cut off?");
-            let (letters, first) = (text.as_bytes(), bytes.len());
-            bytes.resize(first + letters.len() / 4, 0);
-            for (at, byte) in bytes[first..].iter_mut().enumerate() {
-                *byte = (digit(letters[at * 4 + 2]) << 4) | digit(letters[at * 4 + 3]);
+            let letters = text.as_bytes();
+            let mut piece = vec![0; letters.len() / 4];
+            for (at, byte) in piece.iter_mut().enumerate() {
+                let (high, low) = (letters[at * 4 + 2], letters[at * 4 + 3]);
+                // The value of a hexadecimal digit, without a loop and without a call: there are millions of them.
+                *byte = (((high & 0xf) + 9 * (high >> 6)) << 4) | ((low & 0xf) + 9 * (low >> 6));
             }
+            bytes.append(&mut piece);
         }
         bytes
     }
@@ -106,11 +109,6 @@ impl Call {
     pub fn says(&self, index: usize, flag: &str) -> bool {
         self.arguments.get(index).is_some_and(|flags| flags.split('|').any(|it| it == flag))
     }
-}
-
-/// Of a hexadecimal digit, without a loop: there are millions of them.
-fn digit(letter: u8) -> u8 {
-    (letter & 0xf) + 9 * (letter >> 6)
 }
 
 #[test]

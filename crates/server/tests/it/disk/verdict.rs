@@ -13,7 +13,7 @@ use super::story::{STEPS, Step, is_complete, is_done, perform};
 use crate::script::block_on;
 
 /// Whether the story is also told to its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Depth {
     Look,
     ToTheEnd,
