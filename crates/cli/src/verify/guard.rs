@@ -7,10 +7,15 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result};
 
-/// Jobs end with their runners, and may write a moment longer.
+/// Of a server in the middle of its start, what libfaketime leaves behind is found by its process group. Jobs end with their
+/// runners, and may write a moment longer.
 const SCRIPT: &str = r#"
 trap '' INT TERM HUP PIPE
 read -r _
+for name in /dev/shm/faketime_shm_*; do
+    id=${name##*_}
+    [ "$(cut -d ' ' -f 5 "/proc/$id/stat" 2>/dev/null)" != "$2" ] || rm -f "$name" "/dev/shm/sem.faketime_sem_$id"
+done
 kill -s KILL -- "-$2" 2>/dev/null
 for name in /run/netns/deltaci-"$3"-*; do
     [ ! -e "$name" ] || ip netns del "${name##*/}" 2>/dev/null

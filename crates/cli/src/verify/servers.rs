@@ -76,9 +76,11 @@ impl Server {
         let process = launch(post, post.walls.get(place), &log)?;
         scribe.saw(Happened::Started { whom: name.clone() });
         let mut server = Server { name, place, process, frozen: false, is_misled: false };
-        let address = server.ready(scribe)?;
-        scribe.saw(Happened::Ready { whom: server.name.clone() });
+        let ready = server.ready(scribe);
+        // Also of one that is not: what the library leaves behind goes.
         server.is_misled = post.walls.get(place).is_some_and(|wall| wall.misleads(server.process.id()));
+        let address = ready?;
+        scribe.saw(Happened::Ready { whom: server.name.clone() });
         addresses.set(place, Some(address));
         Ok(server)
     }

@@ -90,13 +90,18 @@ async fn elsewhere(store: &Memory, past: Duration) -> Clock {
 #[test]
 fn in_another_boot_no_tick_ends_a_lease_before_its_runner_has_stopped() {
     block_on(async {
-        let store = Arc::new(Memory::default());
         let policy = Policy { lease_ttl: TTL, ..Policy::default() };
+        let store = Arc::new(Memory::default());
         leased(&Engine::start(store.clone(), Clock::start(), policy.clone())).await;
-        for (past, moved) in [(Duration::ZERO, 0), (TTL / 2, 0), (TTL, 1)] {
-            let clock = elsewhere(&store, past).await;
+        let ended = async |clock: Clock| {
             let engine = Engine::start(store.clone(), clock, policy.clone());
-            assert_eq!(ticks::round(&engine).await, Ok(moved), "{past:?} after the start");
+            ticks::round(&engine).await.unwrap()
+        };
+        for past in [Duration::ZERO, TTL / 2] {
+            assert_eq!(ended(elsewhere(&store, past).await).await, 0, "{past:?} after the start");
         }
+        let waits = elsewhere(&store, Duration::ZERO).await;
+        assert!(waits.now() > kept(&*store).await.leases_until.expect("a lease"), "it is over by this clock");
+        assert_eq!(ended(elsewhere(&store, TTL).await).await, 1);
     });
 }

@@ -11,15 +11,16 @@ use crate::e2e::worker::Worker;
 
 const HOUR: i64 = 3_600;
 
-/// So many heartbeats of a runner were answered well, from now on. Several ticks have looked at its lease meanwhile.
-fn until_renewed(worker: &Worker, count: usize) {
+/// The runner's heartbeats are answered well, often enough that ticks have looked at its lease meanwhile; and nobody else has
+/// begun with its job.
+#[track_caller]
+fn until_renewed(site: &Site, worker: &Worker, job: &str) {
     let renewed = || worker.proxy.seen("heartbeat").iter().filter(|beat| beat.status() == Some(200)).count();
     let before = renewed();
-    until_so("the lease is renewed", || renewed() >= before + count);
-}
-
-fn until_said(site: &Site, words: &str) {
-    until_so(&format!("the server says `{words}`"), || site.server.log().contains(words));
+    until_so("the lease is renewed again and again", || {
+        assert_eq!(site.noted_lines(&format!("begin {job}")), 1, "{job} runs a second time");
+        renewed() >= before + 4
+    });
 }
 
 #[test]
@@ -33,11 +34,11 @@ fn a_wall_clock_that_is_set_between_two_starts_ends_no_lease() {
         site.server.kill();
         site.set_wall(ahead);
         site.restart();
-        until_said(&site, "the wall clock shows another time");
-        until_renewed(&first, 4);
+        until_renewed(&site, &first, "steady");
         site.touch("go");
         site.ran_once("steady");
         assert_eq!(lease_states(&site.job("steady")), ["COMPLETED"]);
+        assert!(site.server.log().contains("the wall clock shows another time"), "{}", site.server.log());
         site.is_healthy();
     }
 }
@@ -74,7 +75,7 @@ fn a_wall_clock_that_is_set_while_a_server_works_moves_nothing() {
     site.until_noted("begin steady");
     for ahead in [24 * HOUR, -24 * HOUR] {
         site.set_wall(ahead);
-        until_renewed(&worker, 3);
+        until_renewed(&site, &worker, "steady");
     }
     site.touch("go");
     site.ran_once("steady");
@@ -101,7 +102,7 @@ fn after_another_boot_a_lease_ends_when_its_runner_has_stopped_though_the_wall_c
     site.submit("hung", &hangs_once(&site, "hung"));
     let first = Worker::start(&site, "first", &[]);
     site.until_noted("begin hung");
-    until_renewed(&first, 1);
+    until_renewed(&site, &first, "hung");
     first.proxy.cut();
     site.server.kill();
     forget_boot(&site);
