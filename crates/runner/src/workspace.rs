@@ -2,7 +2,8 @@
 //! next copy of the same files.
 //!
 //! What a killed agent left behind is removed by the next that starts on the same work directory. Only folders that hold
-//! a lock file of ours are touched.
+//! a lock file of ours are touched, or have a name for what comes and goes: an agent's folder gets its own name when it is
+//! whole and loses it before it is taken apart, so whoever is killed in between leaves nothing that nobody may touch.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -10,11 +11,19 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 const LOCK: &str = "lock";
 /// Held while folders of agents come and go, so that nobody sweeps a folder whose lock is about to be taken.
 const DOOR: &str = ".door";
+/// A folder without its lock yet, and one that is being removed.
+const COMING: &str = ".new-";
+const GOING: &str = ".gone-";
 const REMOVE_TRIES_MAX: u32 = 3;
+/// What a killed agent had just begun to start holds its files, and so its lock, until it is a program of its own. Two
+/// seconds: more would only keep a person waiting who has started the same runner twice.
+const CLAIM_TRIES_MAX: u32 = 40;
+const CLAIM_PAUSE: Duration = Duration::from_millis(50);
 /// A tree deeper than this is left to the operator.
 const DEPTH_MAX: u32 = 200;
 
@@ -39,15 +48,31 @@ impl Folder {
     pub fn claim(work_dir: &Path, name: &str) -> io::Result<Folder> {
         fs::create_dir_all(work_dir)?;
         let work_dir = work_dir.canonicalize()?;
+        for _ in 1..CLAIM_TRIES_MAX {
+            if let Some(folder) = Folder::try_claim(&work_dir, name)? {
+                return Ok(folder);
+            }
+            std::thread::sleep(CLAIM_PAUSE);
+        }
+        Folder::try_claim(&work_dir, name)?.ok_or_else(|| in_use(name, &work_dir.join(name)))
+    }
+
+    /// None while the folder is there and cannot be removed.
+    fn try_claim(work_dir: &Path, name: &str) -> io::Result<Option<Folder>> {
         let door = File::options().create(true).append(true).open(work_dir.join(DOOR))?;
         door.lock()?;
-        sweep(&work_dir);
+        sweep(work_dir);
         let path = work_dir.join(name);
-        private_folder(&path).map_err(|error| in_use(name, &path, error))?;
-        repo::copy::spread(&path);
-        let lock = File::create(path.join(LOCK))?;
+        if fs::symlink_metadata(&path).is_ok() {
+            return Ok(None);
+        }
+        let coming = work_dir.join(format!("{COMING}{name}"));
+        private_folder(&coming)?;
+        repo::copy::spread(&coming);
+        let lock = File::create(coming.join(LOCK))?;
         lock.lock()?;
-        Ok(Folder { path, executions: AtomicU64::new(0), used: Mutex::default(), _lock: lock })
+        fs::rename(&coming, &path)?;
+        Ok(Some(Folder { path, executions: AtomicU64::new(0), used: Mutex::default(), _lock: lock }))
     }
 
     /// A fresh folder for one execution.
@@ -86,7 +111,7 @@ impl Folder {
 
     /// The agent leaves. What cannot be removed is left to the next.
     pub fn leave(self) {
-        let _ = remove(&self.path);
+        let _ = remove_agent(&self.path);
     }
 }
 
@@ -118,29 +143,39 @@ fn private_folder(path: &Path) -> io::Result<()> {
     fs::DirBuilder::new().mode(0o700).create(path)
 }
 
-fn in_use(name: &str, path: &Path, error: io::Error) -> io::Error {
-    if error.kind() != io::ErrorKind::AlreadyExists {
-        return error;
-    }
-    let path = path.display();
-    io::Error::other(format!(
-        "{path} is in use: is another runner called {name}? Give this one another --name"
-    ))
+fn in_use(name: &str, path: &Path) -> io::Error {
+    let shown = path.display();
+    let message = match path.join(LOCK).exists() {
+        true => format!("{shown} is in use: is another runner called {name}? Give this one another --name"),
+        false => format!("{shown} is not a runner's: remove it, or give this runner another --name"),
+    };
+    io::Error::other(message)
 }
 
 /// Removes the folders of agents that are dead: their locks can be taken. Failing is no reason not to start.
 fn sweep(work_dir: &Path) {
     let Ok(entries) = fs::read_dir(work_dir) else { return };
-    for folder in entries.flatten().map(|entry| entry.path()) {
-        let Ok(lock) = File::open(folder.join(LOCK)) else { continue };
-        match lock.try_lock() {
-            Ok(()) => {
-                if let Err(error) = remove(&folder) {
-                    tracing::warn!(folder = %folder.display(), %error, "cannot remove what a dead runner left");
-                }
-            }
-            Err(TryLockError::WouldBlock | TryLockError::Error(_)) => {}
+    for entry in entries.flatten() {
+        let (folder, name) = (entry.path(), entry.file_name());
+        let name = name.to_string_lossy();
+        let removed = match File::open(folder.join(LOCK)).map(|lock| lock.try_lock()) {
+            _ if name.starts_with(COMING) || name.starts_with(GOING) => remove(&folder),
+            Ok(Ok(())) => remove_agent(&folder),
+            Ok(Err(TryLockError::WouldBlock | TryLockError::Error(_))) | Err(_) => Ok(()),
+        };
+        if let Err(error) = removed {
+            tracing::warn!(folder = %folder.display(), %error, "cannot remove what a dead runner left");
         }
+    }
+}
+
+/// Under a name that says what becomes of it: should we be killed meanwhile, the next sweep goes on.
+fn remove_agent(folder: &Path) -> io::Result<()> {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    let going = folder.with_file_name(format!("{GOING}{}-{name}", std::process::id()));
+    match fs::rename(folder, &going) {
+        Ok(()) => remove(&going),
+        Err(_) => remove(folder), // what an earlier one with our number left is in the way
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::time::Duration;
 
 use runner::workspace::Folder;
 
@@ -65,4 +66,43 @@ fn two_runners_of_one_name_do_not_share_a_folder() {
     let _first = Folder::claim(work.path(), "one").expect("claimed");
     let second = Folder::claim(work.path(), "one").expect_err("it is in use");
     assert!(second.to_string().contains("--name"), "{second}");
+}
+
+#[test]
+fn what_a_killed_runner_had_just_begun_to_start_delays_the_next() {
+    let work = tempfile::tempdir().expect("a folder");
+    drop(Folder::claim(work.path(), "one").expect("claimed")); // as a kill does
+    let lock = fs::File::open(work.path().join("one/lock")).expect("the lock");
+    lock.lock().expect("as a child does that is not a program of its own yet");
+    let child = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(300));
+        drop(lock);
+    });
+    Folder::claim(work.path(), "one").expect("claimed");
+    child.join().expect("no panic");
+}
+
+#[test]
+fn a_runner_that_is_killed_while_its_folder_comes_or_goes_bars_nobody() {
+    let work = tempfile::tempdir().expect("a folder");
+    let (coming, going) = (work.path().join(".new-one"), work.path().join(".gone-7-one"));
+    fs::create_dir(&coming).expect("a folder");
+    fs::create_dir_all(going.join("0/workspace")).expect("folders");
+    let folder = Folder::claim(work.path(), "one").expect("claimed");
+    assert!(!coming.exists() && !going.exists());
+    assert!(work.path().join("one/lock").exists());
+    folder.leave();
+    let left: Vec<_> =
+        fs::read_dir(work.path()).expect("a folder").flatten().map(|it| it.file_name()).collect();
+    assert_eq!(left, [".door"]);
+}
+
+#[test]
+fn a_folder_that_is_not_a_runners_is_left_alone() {
+    let work = tempfile::tempdir().expect("a folder");
+    fs::create_dir(work.path().join("one")).expect("a folder");
+    fs::write(work.path().join("one/thesis"), "x").expect("a file");
+    let refused = Folder::claim(work.path(), "one").expect_err("it is somebody's");
+    assert!(refused.to_string().contains("not a runner's"), "{refused}");
+    assert!(work.path().join("one/thesis").exists());
 }
