@@ -17,6 +17,9 @@ use crate::executors::{self, Executor, Job, Mark, Pump};
 
 /// How often we look whether a job that was asked to end has done so.
 const QUIET_PAUSE: Duration = Duration::from_millis(10);
+/// For what prepares a job, to put down what it holds. A sandbox that is on its way into its walls has lost who would tell it
+/// to end, and hears no signal but SIGKILL: it would take a job's whole grace.
+const PREPARING_GRACE: Duration = Duration::from_secs(1);
 
 pub struct Course {
     order: Order,
@@ -214,15 +217,22 @@ impl Course {
         }
     }
 
-    /// Asks every process to end and waits until all have.
+    /// Asks every process to end and waits until all have. Where nothing of the job has run, little or nothing is waited for.
     async fn quieten(&mut self) {
         match &mut self.executor {
             Some(executor) if self.ready => executor.terminate().await,
-            // Nothing of the job has run: the walls need no grace.
-            Some(_) => return,
-            None => Tree::own().terminate(&[]),
+            Some(_) => return, // the walls need no grace
+            None => {
+                Tree::own().terminate(&[]);
+                let _ = tokio::time::timeout(PREPARING_GRACE, self.until_quiet()).await;
+                return;
+            }
         }
-        // Bounded by the grace of whoever waits for us.
+        self.until_quiet().await;
+    }
+
+    /// Bounded by the grace of whoever waits for it.
+    async fn until_quiet(&mut self) {
         while !self.is_quiet().await {
             tokio::time::sleep(QUIET_PAUSE).await;
         }

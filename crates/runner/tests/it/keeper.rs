@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use runner::keeper::{Checkout, Choice, ExecutorKind, Finish};
 
-use crate::kept::{LONG, Scene, World, wrapped};
+use crate::kept::{LONG, Scene, World, program, within, wrapped};
 
 /// A repository with two commits on `main`.
 struct Repository {
@@ -160,6 +161,28 @@ fn a_keeper_started_by_hand_says_who_should() {
 
 fn null() -> fs::File {
     fs::File::open(Path::new("/dev/null")).unwrap()
+}
+
+/// A sandbox that is cut off from its maker while it is made hears no SIGTERM. The job's grace is not for that.
+#[tokio::test]
+async fn a_cancel_while_a_sandbox_is_tried_out_needs_no_grace() {
+    let folder = tempfile::tempdir().unwrap();
+    let tried = folder.path().join("tried");
+    let deaf = format!("#!/bin/sh\ntrap '' TERM\n: > {}\n/bin/sleep 600\n", tried.display());
+    program(&folder.path().join("bwrap"), &deaf);
+    let keep = wrapped(folder.path(), &format!("PATH={}:$PATH", folder.path().display()));
+    let world = World { program: keep, ..World::of(Choice::Sandbox) };
+    let mut kept = world.job(["true"]).start();
+    within(async {
+        while !tried.exists() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+    kept.keeper.cancel(2 * LONG).await;
+    kept.hear_finish().await;
+    assert_eq!(kept.told.finish, Some(Finish::Canceled { forced: false }));
+    assert!(kept.told.started.is_empty());
 }
 
 /// Nothing of the job has run, so there is nothing to wait for.

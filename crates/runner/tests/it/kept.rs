@@ -236,13 +236,16 @@ impl Token {
     }
 }
 
-/// A program that sets variables and becomes the keeper: the agent hands on little of its own environment. Written by
-/// another process, so that no fork of ours can hold it open for writing when it is started.
+/// A program that sets variables and becomes the keeper: the agent hands on little of its own environment.
 pub fn wrapped(folder: &Path, variables: &str) -> PathBuf {
     let path = folder.join("keep");
-    let script = format!("#!/bin/sh\nexport {variables}\nexec {} \"$@\"\n", example("keep").display());
-    let mut command = std::process::Command::new("sh");
-    command.args(["-c", r#"printf '%s' "$1" > "$2" && chmod +x "$2""#, "sh", &script]).arg(&path);
-    assert!(command.status().unwrap().success());
+    program(&path, &format!("#!/bin/sh\nexport {variables}\nexec {} \"$@\"\n", example("keep").display()));
     path
+}
+
+/// Written by another process, so that no fork of ours can hold it open for writing when it is started.
+pub fn program(path: &Path, script: &str) {
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", r#"printf '%s' "$1" > "$2" && chmod +x "$2""#, "sh", script]).arg(path);
+    assert!(command.status().unwrap().success());
 }
