@@ -20,10 +20,9 @@ const DOOR: &str = ".door";
 const COMING: &str = ".new-";
 const GOING: &str = ".gone-";
 const REMOVE_TRIES_MAX: u32 = 3;
-/// What a killed agent had just begun to start holds its files, and so its lock, until it is a program of its own. Two
-/// seconds: more would only keep a person waiting who has started the same runner twice.
-const CLAIM_TRIES_MAX: u32 = 40;
-const CLAIM_PAUSE: Duration = Duration::from_millis(50);
+/// Two seconds together: more would only keep a person waiting who has started the same runner twice.
+const LOCK_TRIES_MAX: u32 = 40;
+const LOCK_PAUSE: Duration = Duration::from_millis(50);
 /// A tree deeper than this is left to the operator.
 const DEPTH_MAX: u32 = 200;
 
@@ -48,23 +47,13 @@ impl Folder {
     pub fn claim(work_dir: &Path, name: &str) -> io::Result<Folder> {
         fs::create_dir_all(work_dir)?;
         let work_dir = work_dir.canonicalize()?;
-        for _ in 1..CLAIM_TRIES_MAX {
-            if let Some(folder) = Folder::try_claim(&work_dir, name)? {
-                return Ok(folder);
-            }
-            std::thread::sleep(CLAIM_PAUSE);
-        }
-        Folder::try_claim(&work_dir, name)?.ok_or_else(|| in_use(name, &work_dir.join(name)))
-    }
-
-    /// None while the folder is there and cannot be removed.
-    fn try_claim(work_dir: &Path, name: &str) -> io::Result<Option<Folder>> {
+        let path = work_dir.join(name);
+        wait_for_death(&path);
         let door = File::options().create(true).append(true).open(work_dir.join(DOOR))?;
         door.lock()?;
-        sweep(work_dir);
-        let path = work_dir.join(name);
+        sweep(&work_dir);
         if fs::symlink_metadata(&path).is_ok() {
-            return Ok(None);
+            return Err(in_use(name, &path));
         }
         let coming = work_dir.join(format!("{COMING}{name}"));
         private_folder(&coming)?;
@@ -72,7 +61,7 @@ impl Folder {
         let lock = File::create(coming.join(LOCK))?;
         lock.lock()?;
         fs::rename(&coming, &path)?;
-        Ok(Some(Folder { path, executions: AtomicU64::new(0), used: Mutex::default(), _lock: lock }))
+        Ok(Folder { path, executions: AtomicU64::new(0), used: Mutex::default(), _lock: lock })
     }
 
     /// A fresh folder for one execution.
@@ -141,6 +130,17 @@ impl Place {
 
 fn private_folder(path: &Path) -> io::Result<()> {
     fs::DirBuilder::new().mode(0o700).create(path)
+}
+
+/// What a killed agent had just begun to start holds its files, and so its lock, until it is a program of its own.
+fn wait_for_death(folder: &Path) {
+    let Ok(lock) = File::open(folder.join(LOCK)) else { return };
+    for _ in 0..LOCK_TRIES_MAX {
+        match lock.try_lock() {
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
+            Ok(()) | Err(TryLockError::Error(_)) => return,
+        }
+    }
 }
 
 fn in_use(name: &str, path: &Path) -> io::Error {
