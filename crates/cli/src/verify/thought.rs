@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use server::Clock;
 use sim::models::outbox::Outbox;
-use sim::models::play::Play;
-use sim::models::search::{Stage, explore};
+use sim::models::story::Story;
 use sim::models::work::{Saying, Setup, Work};
 use sim::simulation::{Profile, many};
 
@@ -29,12 +28,12 @@ pub fn models() -> Part {
     };
     let message = Outbox { workers: 2, servers: 2, redrives: 1, policy: Outbox::policy() };
     let (mut tried, mut found) = (Vec::new(), Vec::new());
-    let mut note = |what: &str, worlds: Result<usize, String>| match worlds {
+    let mut note = |what: &str, worlds: Result<usize, Story>| match worlds {
         Ok(worlds) => tried.push((format!("worlds of {what}, each looked at"), worlds as u64)),
         Err(story) => found.push(format!("{what}: {story}")),
     };
-    note("a job, two runners, two servers and a cancel", worlds(job));
-    note("a message, two workers and two servers", worlds(message));
+    note("a job, two runners, two servers and a cancel", job.explore());
+    note("a message, two workers and two servers", message.explore());
     Part {
         name: "models".into(),
         tried,
@@ -43,10 +42,6 @@ pub fn models() -> Part {
         took: clock.now().since(begun),
         picture: None,
     }
-}
-
-fn worlds<P: Play>(play: P) -> Result<usize, String> {
-    explore(Stage::real(play)).map_err(|story| story.to_string())
 }
 
 /// So many threads play seeds at a time.

@@ -13,7 +13,8 @@ use stateright::Property;
 
 use super::play::Play;
 use super::records::{Records, is_empty};
-use super::search::Stage;
+use super::search::{Stage, explore};
+use super::story::Story;
 use super::work::{audience, create_run};
 use super::world::World;
 
@@ -81,6 +82,11 @@ pub mod names {
 }
 
 impl Outbox {
+    /// Goes through all worlds; made here for the same reason as that of `Work`.
+    pub fn explore(self) -> Result<usize, Story> {
+        explore(Stage::real(self))
+    }
+
     pub fn policy() -> Policy {
         let seconds = Duration::from_secs;
         Policy {

@@ -21,6 +21,14 @@ fn three_leases_of_what_may_happen_once_two_servers_and_a_cancel_in_every_order(
 }
 
 #[test]
+#[ignore = "takes half a minute"]
+fn three_leases_with_heartbeats_in_every_order() {
+    let sayings = vec![Saying::Heartbeat, Saying::Succeed, Saying::Fail];
+    let work = Work { asks: vec![2, 1], servers: 1, cancel: false, sayings, ..one_job(false) };
+    assert_eq!(worlds(work), 580_706);
+}
+
+#[test]
 #[ignore = "takes minutes"]
 fn four_leases_on_one_server_in_every_order() {
     let sayings = vec![Saying::Heartbeat, Saying::Succeed, Saying::Fail];

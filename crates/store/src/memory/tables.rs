@@ -7,13 +7,14 @@ use decisions::Book;
 use decisions::book::{Kept, Shelf};
 use decisions::records::{
     Attempt, AttemptKey, Blob, Bundle, Cache, CacheName, Collection, Collector, Delivery, EffectRow, Event,
-    Execution, Group, GroupId, Job, Log, Possession, PossessionKey, Queue, ReadyKey, Run, Runner, Tenant,
-    Token, Transition, Upload, Usage, Version, VersionName, Webhook, WebhookKey,
+    Execution, Group, GroupId, Job, LaneKey, Log, Possession, PossessionKey, Queue, ReadyKey, Run, Runner,
+    Tenant, Token, Transition, Upload, Usage, Version, VersionName, Webhook, WebhookKey,
 };
 use wire::{
     BlobId, CollectionId, Digest, ExecId, JobId, MessageId, RunId, TenantId, TokenId, UploadId, VersionId,
 };
 
+use super::outbox::OpenLane;
 use crate::StoreError;
 
 /// One kind of record, each with the number of times it was written.
@@ -46,8 +47,9 @@ impl<R: Kept> Table<R> {
     pub fn check(&self, shelf: &Shelf<R>, seen: &BTreeMap<R::Key, u64>) -> Result<(), StoreError> {
         let touched = shelf.reads().chain(shelf.writes().map(|(_, record)| record));
         for record in touched {
-            let version = self.0.get(&record.key()).map(|(version, _)| *version);
-            if version != seen.get(&record.key()).copied() {
+            let key = record.key();
+            let version = self.0.get(&key).map(|(version, _)| version);
+            if version != seen.get(&key) {
                 return Err(StoreError::Conflict(std::any::type_name::<R>().into()));
             }
         }
@@ -116,6 +118,7 @@ pub struct Tables {
     pub triggers: BTreeMap<(TenantId, String), RunId>,
     pub job_keys: BTreeMap<(TenantId, String), JobId>,
     pub ready: BTreeSet<ReadyKey>,
+    pub open_deliveries: BTreeMap<LaneKey, OpenLane>,
     pub blobs_here: BTreeMap<Digest, BlobId>,
     pub version_names: BTreeMap<VersionName, VersionId>,
     pub specs: BTreeMap<JobId, Arc<str>>,
@@ -164,6 +167,9 @@ impl Tables {
         }
         for (_, job) in book.jobs.writes() {
             self.job_keys.extend(job.key.clone().map(|key| ((job.tenant, key), job.id)));
+        }
+        for (_, delivery) in book.deliveries.writes() {
+            self.note_open(delivery);
         }
         for (_, blob) in book.blobs.writes() {
             if blob.is_here() {
