@@ -29,4 +29,8 @@ impl<K: Eq + Hash, R> Remembered<K, R> {
         }
         self.0.insert(key, record);
     }
+
+    pub fn forget(&mut self, key: &K) {
+        self.0.remove(key);
+    }
 }

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use decisions::Book;
 use decisions::records::{
-    Attempt, Delivery, Execution, Group, GroupId, Job, Log, Run, Runner, RunnerKey, Tenant, Token, Webhook,
+    Attempt, Delivery, Execution, Group, GroupId, Job, Log, ReadyKey, Run, Runner, RunnerKey, Tenant, Token,
+    Webhook,
 };
-use wire::{BlobId, Digest, ExecId, JobId, RunId, RunnerId, TenantId, Time, UploadId};
+use wire::{BlobId, Digest, ExecId, JobId, RunId, RunnerId, TenantId, UploadId};
 
 use crate::StoreError;
-use crate::postgres::cache::Save;
+use crate::postgres::cache::Found;
+use crate::postgres::moment::Moment;
 use crate::postgres::rows::{Cells, Version};
 use crate::postgres::tables::{Versions, seen, width};
 use crate::postgres::wanted::Wanted;
@@ -19,11 +21,10 @@ use crate::postgres::wanted::Wanted;
 pub struct Filling {
     pub book: Book,
     pub versions: Versions,
-    /// The last save that the snapshot shows, and its time.
-    pub moment: Option<(Save, Time)>,
+    pub moment: Option<Moment>,
     pub needs: Needs,
-    /// Read from the table, not recalled.
-    pub runners_found: Vec<(Version, Arc<Runner>)>,
+    /// Read from the tables, not recalled.
+    pub found: Found,
     /// Whose webhooks are in the book, or on their way.
     told: BTreeSet<TenantId>,
     /// Runners that hold leases of these jobs, of tenants that only the jobs will name.
@@ -82,16 +83,20 @@ impl Filling {
         for group in std::mem::take(&mut wanted.groups) {
             filling.need_group(group);
         }
-        for key in std::mem::take(&mut wanted.candidates) {
-            filling.needs.members.insert(Member::of(key.attempt.job));
-            filling.needs.specs.insert(key.attempt.job);
-            filling.book.ready.insert(key);
-        }
         for tenant in &wanted.tenants {
             filling.may_be_told(*tenant);
         }
         filling.needs.wanted = wanted;
         filling
+    }
+
+    /// What may be leased, and what a lease needs to know of it.
+    pub fn bring_candidates(&mut self, candidates: &BTreeSet<ReadyKey>) {
+        for key in candidates {
+            self.needs.members.insert(Member::of(key.attempt.job));
+            self.needs.specs.insert(key.attempt.job);
+            self.book.ready.insert(*key);
+        }
     }
 
     /// Something about this tenant may happen: its subscribers are needed.
@@ -128,6 +133,11 @@ impl Filling {
         if !self.book.runners.has(&key) {
             self.needs.runners.insert(key);
         }
+    }
+
+    pub fn bring_tenant(&mut self, (version, tenant): (Version, Arc<Tenant>)) {
+        self.may_be_told(tenant.id);
+        self.versions.bring(&mut self.book, (version, tenant));
     }
 
     pub fn bring_run(&mut self, (version, run): (Version, Arc<Run>)) {
@@ -168,8 +178,7 @@ impl Filling {
     }
 
     pub fn moment(&mut self, cells: &mut Cells<'_>) -> Result<(), StoreError> {
-        let last = Save { number: cells.next()?, version: cells.next()? };
-        self.moment = Some((last, cells.next()?));
+        self.moment = Some(Moment::read(cells)?);
         Ok(())
     }
 
@@ -193,17 +202,16 @@ impl Filling {
     }
 
     pub fn tenant(&mut self, cells: &mut Cells<'_>) -> Result<(), StoreError> {
-        let (version, tenant): (_, Arc<Tenant>) = seen(cells)?;
-        self.may_be_told(tenant.id);
-        self.versions.bring(&mut self.book, (version, tenant));
+        let found: (Version, Arc<Tenant>) = seen(cells)?;
+        self.found.tenants.push(found.clone());
+        self.bring_tenant(found);
         Ok(())
     }
 
     pub fn tenant_name(&mut self, cells: &mut Cells<'_>) -> Result<(), StoreError> {
         let (version, tenant): (_, Arc<Tenant>) = seen(cells)?;
-        self.may_be_told(tenant.id);
         self.book.tenant_names.insert(tenant.name.clone(), tenant.id);
-        self.versions.bring(&mut self.book, (version, tenant));
+        self.bring_tenant((version, tenant));
         Ok(())
     }
 
@@ -227,7 +235,7 @@ impl Filling {
 
     pub fn runner(&mut self, cells: &mut Cells<'_>) -> Result<(), StoreError> {
         let found = seen::<Runner>(cells)?;
-        self.runners_found.push(found.clone());
+        self.found.runners.push(found.clone());
         self.versions.bring(&mut self.book, found);
         Ok(())
     }
@@ -255,7 +263,9 @@ impl Filling {
     }
 
     pub fn webhook(&mut self, cells: &mut Cells<'_>) -> Result<(), StoreError> {
-        self.versions.bring::<Webhook>(&mut self.book, seen(cells)?);
+        let found = seen::<Webhook>(cells)?;
+        self.found.webhooks.entry(found.1.key.tenant).or_default().push(found.clone());
+        self.versions.bring(&mut self.book, found);
         Ok(())
     }
 

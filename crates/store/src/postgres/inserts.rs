@@ -6,6 +6,7 @@ use decisions::Book;
 use decisions::book::{Appended, Shelf};
 use decisions::records::{Job, Queue, ReadyKey};
 
+use crate::postgres::cache::Cache;
 use crate::postgres::queue::QueueMoves;
 use crate::postgres::round::{COMMIT, Param, Round};
 use crate::postgres::rows::{count, moment};
@@ -38,12 +39,12 @@ const INSERT_BYTES: &str =
 const DROP_BYTES: &str = "DELETE FROM blob_bytes WHERE blob_id = ANY ($1::text[])";
 
 /// From what is referred to towards what refers. The last two statements are the log and the commit.
-pub fn round(book: &Book) -> Round<'_> {
+pub fn round<'a>(book: &'a Book, cache: &Cache) -> Round<'a> {
     let mut round = Round::default();
     insert(&mut round, &book.tenants);
     insert(&mut round, &book.webhooks);
     insert(&mut round, &book.tokens);
-    insert_queues(&mut round, &book.queues);
+    insert_queues(&mut round, &book.queues, cache);
     insert(&mut round, &book.runners);
     insert(&mut round, &book.groups);
     insert(&mut round, &book.runs);
@@ -81,8 +82,8 @@ fn insert<'a, R: Table>(round: &mut Round<'a>, shelf: &'a Shelf<R>) {
     }
 }
 
-fn insert_queues<'a>(round: &mut Round<'a>, shelf: &'a Shelf<Queue>) {
-    let new = new(shelf);
+fn insert_queues<'a>(round: &mut Round<'a>, shelf: &'a Shelf<Queue>, cache: &Cache) {
+    let new: Vec<&Queue> = new(shelf).into_iter().filter(|queue| !cache.has_queue(queue.id)).collect();
     if !new.is_empty() {
         round.push(&INSERT_QUEUES, Queue::arrays(&new, |_| true));
     }

@@ -1,7 +1,10 @@
-//! Load: the asks of a batch, answered together, in one snapshot.
+//! Load: the asks of a batch, answered together, as of one moment.
 //!
-//! Each round asks for all that is known to be needed; what comes may show that more is: the family of an execution, the
-//! run of a job. Mostly it is one round, because this process wrote last and remembers.
+//! Mostly it is one trip, because this process wrote last and remembers: it asks for what is not remembered, and then which
+//! save was the last. If that is the last of ours, as it was before, everything is of one moment.
+//!
+//! Else there are rounds in one snapshot. Each asks for all that is known to be needed; what comes may show that more is: the
+//! family of an execution, the run of a job.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -9,14 +12,17 @@ use std::mem::take;
 
 use decisions::Ask;
 use decisions::policy::CHUNK;
+use decisions::records::ReadyKey;
 use wire::TenantId;
 
 use crate::postgres::cache::Save;
 use crate::postgres::filling::Filling;
+use crate::postgres::moment::{MOMENT, Moment};
 use crate::postgres::pool::Lent;
 use crate::postgres::questions as sql;
+use crate::postgres::ready::Picked;
 use crate::postgres::recall::recall;
-use crate::postgres::round::{BEGIN_READING, COMMIT, Param, Round};
+use crate::postgres::round::{Answer, BEGIN_READING, COMMIT, Param, Round};
 use crate::postgres::rows::{Cells, count, scope};
 use crate::postgres::tables::Versions;
 use crate::postgres::wanted::Wanted;
@@ -34,15 +40,81 @@ pub struct Session {
 }
 
 pub async fn load(store: &Postgres, asks: &[Ask]) -> Result<Loaded<Session>, StoreError> {
-    let mut wanted = Wanted::by(asks);
-    let mut writer = None;
-    if !wanted.ready.is_empty() {
-        // Before the snapshot is taken: it then shows every candidate as queued, and nobody can change that.
-        let (lent, candidates) = ready::pick(&store.writers, &wanted.ready).await?;
-        (writer, wanted.candidates) = (Some(lent), candidates);
+    let wanted = Wanted::by(asks);
+    let Trip { writer, candidates, filling } = trip(store, &wanted).await?;
+    let filling = match filling {
+        Some(filling) => filling,
+        None => read(store, wanted, candidates).await?,
+    };
+    let moment = filling.moment.ok_or_else(|| StoreError::Unavailable("event_head has no row".into()))?;
+    store.cache().loaded(moment.last, filling.found);
+    let session = Session { writer, versions: filling.versions };
+    Ok(Loaded { book: filling.book, now: moment.now, session })
+}
+
+#[derive(Default)]
+struct Trip {
+    writer: Option<Lent>,
+    candidates: BTreeSet<ReadyKey>,
+    /// If that was enough.
+    filling: Option<Filling>,
+}
+
+/// Picks candidates if any are asked for, and asks for what is not remembered, if nobody but us seems to save.
+async fn trip(store: &Postgres, wanted: &Wanted) -> Result<Trip, StoreError> {
+    let is_likely = store.cache().is_alone();
+    let (mut filling, believed) = believed(store, wanted, &BTreeSet::new());
+    let (round, takers) = if is_likely { apart(questions(&mut filling)) } else { Default::default() };
+    let mut trip = Trip::default();
+    let (answers, moment) = if !wanted.ready.is_empty() {
+        let Picked { lent, candidates, answers, moment } =
+            ready::pick(&store.writers, &wanted.ready, round).await?;
+        (trip.writer, trip.candidates) = (Some(lent), candidates);
+        (answers, moment)
+    } else if is_likely {
+        look(store, round).await?
+    } else {
+        return Ok(trip);
+    };
+    // Then nobody saved between what is remembered and the last answer: all of it is of one moment.
+    if is_likely && believed == Some(moment.last) {
+        take_all(&mut filling, takers, answers)?;
+        filling.bring_candidates(&trip.candidates);
+        recall_if_ours(store, moment.last, &mut filling).await;
+        filling.moment = Some(moment);
+        trip.filling = questions(&mut filling).is_empty().then_some(filling);
     }
+    Ok(trip)
+}
+
+/// Each question sees what is there when it is asked; the moment is after all of them.
+async fn look(store: &Postgres, mut questions: Round<'_>) -> Result<(Vec<Answer>, Moment), StoreError> {
     let reader = store.readers.take().await?;
-    let mut filling = begin(store, &reader, wanted).await?;
+    questions.push(MOMENT, vec![]);
+    let answers = reader.connection.run(questions).await;
+    let answers = answers.map_err(|failed| fault::not_written(&failed.error))?;
+    reader.give_back();
+    let moment = Moment::shown(answers.last().expect("one answer a statement"))?;
+    Ok((answers, moment))
+}
+
+/// What is known, should nobody else have saved since our last save, which is the second.
+fn believed(store: &Postgres, wanted: &Wanted, candidates: &BTreeSet<ReadyKey>) -> (Filling, Option<Save>) {
+    let mut filling = Filling::with(wanted.clone());
+    filling.bring_candidates(candidates);
+    let cache = store.cache();
+    recall(&mut filling, &cache);
+    (filling, cache.last())
+}
+
+/// All that is not remembered, in one snapshot, in as many rounds as it takes.
+async fn read(
+    store: &Postgres,
+    wanted: Wanted,
+    candidates: BTreeSet<ReadyKey>,
+) -> Result<Filling, StoreError> {
+    let reader = store.readers.take().await?;
+    let mut filling = begin(store, &reader, wanted, candidates).await?;
     for _ in 0..ROUNDS_MAX {
         let questions = questions(&mut filling);
         if questions.is_empty() {
@@ -51,33 +123,30 @@ pub async fn load(store: &Postgres, asks: &[Ask]) -> Result<Loaded<Session>, Sto
         answer(&reader, &mut filling, questions).await?;
     }
     tokio::spawn(end(reader));
-    let moment = filling.moment;
-    let (as_of, now) = moment.ok_or_else(|| StoreError::Unavailable("event_head has no row".into()))?;
-    store.cache().loaded(as_of, filling.runners_found);
-    Ok(Loaded { book: filling.book, now, session: Session { writer, versions: filling.versions } })
+    Ok(filling)
 }
 
-/// Takes the snapshot and asks the first round, believing that nobody else has written since our last save. If that was
+/// Takes the snapshot and asks the first round, believing that nobody else has saved since our last save. If that was
 /// wrong, everything is asked for, in the same snapshot.
-async fn begin(store: &Postgres, reader: &Lent, wanted: Wanted) -> Result<Filling, StoreError> {
-    let mut filling = Filling::with(wanted.clone());
-    let believed = {
-        let cache = store.cache();
-        recall(&mut filling, &cache);
-        cache.last()
-    };
+async fn begin(
+    store: &Postgres,
+    reader: &Lent,
+    wanted: Wanted,
+    candidates: BTreeSet<ReadyKey>,
+) -> Result<Filling, StoreError> {
+    let (mut filling, believed) = believed(store, &wanted, &candidates);
     let mut asked = vec![
         Question { sql: BEGIN_READING, params: vec![], take: Filling::nothing },
-        Question { sql: sql::MOMENT, params: vec![], take: Filling::moment },
+        Question { sql: MOMENT, params: vec![], take: Filling::moment },
     ];
     asked.extend(questions(&mut filling));
     answer(reader, &mut filling, asked).await?;
-    let seen = filling.moment.map(|(save, _)| save);
-    if believed.is_some() && seen != believed {
-        let moment = filling.moment;
+    let Some(moment) = filling.moment else { return Ok(filling) };
+    if believed.is_some_and(|believed| believed != moment.last) {
         filling = Filling::with(wanted);
-        filling.moment = moment;
-        recall_if_ours(store, seen, &mut filling).await;
+        filling.bring_candidates(&candidates);
+        filling.moment = Some(moment);
+        recall_if_ours(store, moment.last, &mut filling).await;
     }
     Ok(filling)
 }
@@ -87,17 +156,17 @@ const TURNS_MAX: usize = 64;
 
 /// Recalls if what the snapshot shows is the last save of ours: that of the batch before, which was committed just now. Its
 /// answer may still be on its way to us. Looked at and taken at once: a later save of ours would be newer than the snapshot.
-async fn recall_if_ours(store: &Postgres, seen: Option<Save>, filling: &mut Filling) {
+async fn recall_if_ours(store: &Postgres, seen: Save, filling: &mut Filling) {
     for _ in 0..TURNS_MAX {
         let last = {
             let cache = store.cache();
-            if cache.last() == seen {
+            if cache.last() == Some(seen) {
                 return recall(filling, &cache);
             }
             cache.last()
         };
         // Another server's, unless it is the next after our last.
-        if seen.zip(last).is_none_or(|(seen, last)| seen.number != last.number + 1) {
+        if last.is_none_or(|last| seen.number != last.number + 1) {
             return;
         }
         tokio::task::yield_now().await;
@@ -113,25 +182,36 @@ async fn end(reader: Lent) {
     }
 }
 
+/// What becomes of a row.
+type Take = fn(&mut Filling, &mut Cells<'_>) -> Result<(), StoreError>;
+
 /// A statement, and what becomes of each of its rows.
 pub struct Question {
     pub sql: &'static str,
     pub params: Vec<Param<'static>>,
-    pub take: fn(&mut Filling, &mut Cells<'_>) -> Result<(), StoreError>,
+    pub take: Take,
 }
 
 async fn answer(reader: &Lent, filling: &mut Filling, questions: Vec<Question>) -> Result<(), StoreError> {
-    let mut round = Round::default();
-    let mut takers = Vec::with_capacity(questions.len());
+    let (round, takers) = apart(questions);
+    let answers = reader.connection.run(round).await.map_err(|failed| fault::not_written(&failed.error))?;
+    take_all(filling, takers, answers)
+}
+
+fn apart(questions: Vec<Question>) -> (Round<'static>, Vec<Take>) {
+    let (mut round, mut takers) = (Round::default(), Vec::with_capacity(questions.len()));
     for Question { sql, params, take } in questions {
         round.push(sql, params);
         takers.push(take);
     }
-    let answers = reader.connection.run(round).await.map_err(|failed| fault::not_written(&failed.error))?;
-    for (take, answer) in takers.into_iter().zip(answers) {
-        answer.rows.iter().try_for_each(|row| take(filling, &mut Cells::of(row)))?;
-    }
-    Ok(())
+    (round, takers)
+}
+
+fn take_all(filling: &mut Filling, takers: Vec<Take>, answers: Vec<Answer>) -> Result<(), StoreError> {
+    let mut all = takers.into_iter().zip(answers);
+    all.try_for_each(|(take, answer)| {
+        answer.rows.iter().try_for_each(|row| take(filling, &mut Cells::of(row)))
+    })
 }
 
 /// Adds a question, unless it would ask for nothing.
@@ -168,6 +248,9 @@ fn questions(filling: &mut Filling) -> Vec<Question> {
     ask!(asked, &sql::RUNNERS_BY_KEY, runner, runner_tenants, runners);
     ask!(asked, &sql::LOGS_BY_ID, log, texts(needs.logs));
     ask!(asked, sql::SPECS, spec, texts(needs.specs));
+    for tenant in &needs.webhooks {
+        filling.found.webhooks.insert(*tenant, Vec::new());
+    }
     ask!(asked, &sql::WEBHOOKS_BY_TENANT, webhook, texts(needs.webhooks));
     asked
 }

@@ -29,6 +29,7 @@ mod keys;
 mod lists;
 mod load;
 mod logs;
+mod moment;
 mod open;
 mod outbox;
 #[cfg(test)]

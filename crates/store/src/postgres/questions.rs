@@ -9,9 +9,6 @@ use decisions::records::{
 
 use crate::postgres::tables::{Table, selected};
 
-/// The moment of the snapshot: the last save that it shows, and the time.
-pub const MOMENT: &str = "SELECT saves, xmin, clock_timestamp() FROM event_head WHERE one";
-
 pub static EXECUTIONS_BY_ID: LazyLock<String> = LazyLock::new(|| by::<Execution>("id", "text"));
 pub static TENANTS_BY_ID: LazyLock<String> = LazyLock::new(|| by::<Tenant>("id", "text"));
 pub static TENANTS_BY_NAME: LazyLock<String> = LazyLock::new(|| by::<Tenant>("name", "text"));

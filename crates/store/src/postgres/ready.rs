@@ -8,8 +8,9 @@ use decisions::records::ReadyKey;
 use crate::StoreError;
 use crate::candidates::{ReadyAsk, best, counts_by_queue};
 use crate::postgres::fault;
+use crate::postgres::moment::{MOMENT, Moment};
 use crate::postgres::pool::{Lent, Pool};
-use crate::postgres::round::{BEGIN, Round};
+use crate::postgres::round::{Answer, BEGIN, Round};
 use crate::postgres::rows::{Cells, read_ready};
 
 /// Each queue is entered at its head by the primary key. Rows that another server has locked are passed over, so two
@@ -29,25 +30,41 @@ const PICK: &str = "
 /// meantime is theirs no more than ours. A second look shows it; what we hold is in it too.
 const LOOKS_MAX: usize = 2;
 
-/// Locks enough candidates for all asks, in a transaction that is left open on the connection.
-pub async fn pick(writers: &Pool, asks: &[ReadyAsk]) -> Result<(Lent, BTreeSet<ReadyKey>), StoreError> {
+/// What was picked, with what came along.
+pub struct Picked {
+    /// With the transaction that holds them.
+    pub lent: Lent,
+    pub candidates: BTreeSet<ReadyKey>,
+    pub answers: Vec<Answer>,
+    /// After they were locked and everything was answered: whatever it shows, they are queued in it.
+    pub moment: Moment,
+}
+
+/// Locks enough candidates for all asks, in a transaction that is left open on the connection, and asks some questions on the
+/// way.
+pub async fn pick(writers: &Pool, asks: &[ReadyAsk], questions: Round<'_>) -> Result<Picked, StoreError> {
     let lent = writers.take().await?;
     let counts = counts_by_queue(asks);
     let (queues, counts): (Vec<i64>, Vec<i64>) =
         counts.into_iter().map(|(queue, count)| (queue.0, count as i64)).unzip();
     let wanted: usize = asks.iter().map(|ask| ask.count).sum();
-    let mut round = Round::default();
+    let mut round = questions;
+    let asked = round.len();
     round.push(BEGIN, vec![]);
-    let mut locked = Vec::new();
-    for _ in 0..LOOKS_MAX {
+    let (mut answers, mut looks) = (Vec::new(), 0);
+    loop {
         round.push(PICK, vec![Box::new(queues.clone()), Box::new(counts.clone())]);
-        let answers = lent.connection.run(take(&mut round)).await;
-        let answers = answers.map_err(|failed| fault::not_written(&failed.error))?;
-        let rows = answers.into_iter().flat_map(|answer| answer.rows);
-        locked = rows.map(|row| read_ready(&mut Cells::of(&row))).collect::<Result<Vec<_>, _>>()?;
-        if locked.len() >= wanted {
-            break;
+        round.push(MOMENT, vec![]);
+        let come = lent.connection.run(take(&mut round)).await;
+        answers.extend(come.map_err(|failed| fault::not_written(&failed.error))?);
+        looks += 1;
+        let [.., picked, moment] = &answers[..] else { unreachable!("one answer a statement") };
+        let locked = picked.rows.iter().map(|row| read_ready(&mut Cells::of(row)));
+        let locked = locked.collect::<Result<Vec<_>, _>>()?;
+        if locked.len() >= wanted || looks == LOOKS_MAX {
+            let (candidates, moment) = (best(asks, &locked), Moment::shown(moment)?);
+            answers.truncate(asked);
+            return Ok(Picked { lent, candidates, answers, moment });
         }
     }
-    Ok((lent, best(asks, &locked)))
 }

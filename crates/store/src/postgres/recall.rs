@@ -7,6 +7,12 @@ use crate::postgres::filling::{Filling, Member};
 
 /// Takes from the cache what is needed and what follows from that. Good only if the cache is as new as the snapshot.
 pub fn recall(filling: &mut Filling, cache: &Cache) {
+    for id in std::mem::take(&mut filling.needs.wanted.tenants) {
+        match cache.tenants.get(&id) {
+            Some(known) => filling.bring_tenant(known.clone()),
+            None => drop(filling.needs.wanted.tenants.insert(id)),
+        }
+    }
     for id in std::mem::take(&mut filling.needs.executions) {
         match cache.executions.get(&id) {
             Some(known) => filling.bring_execution(known.clone()),
@@ -46,6 +52,15 @@ pub fn recall(filling: &mut Filling, cache: &Cache) {
         match cache.specs.get(&id) {
             Some(known) => drop(filling.book.specs.insert(id, known.clone())),
             None => drop(filling.needs.specs.insert(id)),
+        }
+    }
+    // Last: whatever was brought above may name a tenant.
+    for tenant in std::mem::take(&mut filling.needs.webhooks) {
+        match cache.webhooks.get(&tenant) {
+            Some(all) => {
+                all.iter().for_each(|known| filling.versions.bring(&mut filling.book, known.clone()))
+            }
+            None => drop(filling.needs.webhooks.insert(tenant)),
         }
     }
 }

@@ -29,7 +29,7 @@ pub async fn save(store: &Postgres, session: Session, book: Book) -> Result<(), 
     };
     // Both rounds are made up before anything is awaited: the book cannot be looked at from two threads.
     let (changes, checks) = changes::round(&book, &versions, is_begun);
-    let inserts = inserts::round(&book);
+    let inserts = inserts::round(&book, &store.cache());
     match write(&lent, changes, checks, inserts).await {
         Ok(logged) => {
             lent.give_back();

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::candidates::{ReadyAsk, ready_asks};
 use decisions::Ask;
-use decisions::records::{CacheName, GroupId, ReadyKey, RunnerKey, VersionName};
+use decisions::records::{CacheName, GroupId, RunnerKey, VersionName};
 use wire::{
     BlobId, CollectionId, Digest, ExecId, JobId, MessageId, RunId, TenantId, TokenId, UploadId, VersionId,
 };
@@ -43,8 +43,6 @@ pub struct Wanted {
     pub collector: bool,
     pub collections: BTreeSet<CollectionId>,
     pub ready: Vec<ReadyAsk>,
-    /// What was found for `ready`.
-    pub candidates: BTreeSet<ReadyKey>,
 }
 
 impl Wanted {

@@ -6,12 +6,14 @@ use decisions::Policy;
 use decisions::leases::{ExecutionDue, Lease};
 use decisions::logs::AppendLog;
 use decisions::records::{Log, Runner, TokenKind};
+use decisions::tenants::RemoveWebhook;
 use decisions::tokens::CreateToken;
 use store::{Store, StoreError};
 use wire::{TenantId, TokenId, TokenSecret};
 
+use crate::commands::webhook;
 use crate::postgres::database::with_database;
-use crate::postgres::server::{Server, ack, lease, tenant};
+use crate::postgres::server::{Server, ack, complete, lease, tenant};
 
 async fn runner_of(server: &Server, scope: Option<TenantId>) -> Runner {
     server.store.runners_of(scope, None, 10).await.unwrap().pop().unwrap()
@@ -66,6 +68,36 @@ fn a_runner_that_was_remembered_is_read_again_when_another_server_changed_it() {
         one.must(kept.clone()).await;
         one.must(ack(&kept)).await;
         assert_eq!(runner_of(&one, Some(tenant())).await.acks_missed, 0, "it was seen, and forgiven");
+    });
+}
+
+async fn finish_a_job(server: &Server) {
+    server.submit().await;
+    let lease = lease("a");
+    server.must(lease.clone()).await;
+    server.must(ack(&lease)).await;
+    server.must(complete(&lease)).await;
+}
+
+/// A server that saves alone remembers whom it has to tell, until anybody has changed it.
+#[test]
+fn whoever_subscribes_anywhere_is_told_of_what_comes_next() {
+    with_database(|url| async move {
+        let (one, two) = (Server::start(&url).await, Server::start(&url).await);
+        let told = async || one.store.outbox_counts().await.unwrap().open;
+        finish_a_job(&one).await;
+        finish_a_job(&one).await;
+        assert_eq!(told().await, 0, "nobody wants to know");
+        two.must(webhook("ops", &["job.finished"])).await;
+        finish_a_job(&one).await;
+        finish_a_job(&one).await;
+        assert_eq!(told().await, 2, "whom another server subscribed");
+        one.must(webhook("chat", &["job.finished"])).await;
+        finish_a_job(&one).await;
+        assert_eq!(told().await, 4, "and whom this one did");
+        two.must(RemoveWebhook { tenant: tenant(), name: "ops".into() }).await;
+        finish_a_job(&one).await;
+        assert_eq!(told().await, 5, "but nobody who left");
     });
 }
 
