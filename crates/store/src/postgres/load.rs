@@ -62,22 +62,27 @@ struct Trip {
 
 /// Picks candidates if any are asked for, and asks for what is not remembered, if nobody but us seems to save.
 async fn trip(store: &Postgres, wanted: &Wanted) -> Result<Trip, StoreError> {
-    let is_likely = store.cache().is_alone();
+    let (is_picking, is_likely) = (!wanted.ready.is_empty(), store.cache().is_alone());
+    if !is_picking && !is_likely {
+        return Ok(Trip::default());
+    }
+    // Before we look at what we remember: a connection that is made now makes us forget.
+    let lent = if is_picking { store.writers.take().await? } else { store.readers.take().await? };
     let (mut filling, believed) = believed(store, wanted, &BTreeSet::new());
     let (round, takers) = if is_likely { apart(questions(&mut filling)) } else { Default::default() };
-    let mut trip = Trip::default();
-    let (answers, moment) = if !wanted.ready.is_empty() {
-        let Picked { lent, candidates, answers, moment } =
-            ready::pick(&store.writers, &wanted.ready, round).await?;
-        (trip.writer, trip.candidates) = (Some(lent), candidates);
-        (answers, moment)
-    } else if is_likely {
-        look(store, round).await?
-    } else {
-        return Ok(trip);
+    let Picked { candidates, answers, moment } = match is_picking {
+        true => ready::pick(&lent, &wanted.ready, round).await?,
+        false => look(&lent, round).await?,
     };
     // Then nobody saved between what is remembered and the last answer: all of it is of one moment.
-    if is_likely && believed == Some(moment.last) {
+    let is_one_moment = is_likely && believed == Some(moment.last);
+    let mut trip = Trip { candidates, ..Trip::default() };
+    if is_picking {
+        trip.writer = Some(lent);
+    } else {
+        lent.give_back();
+    }
+    if is_one_moment {
         take_all(&mut filling, takers, answers)?;
         filling.bring_candidates(&trip.candidates);
         recall_if_ours(store, moment.last, &mut filling).await;
@@ -88,14 +93,12 @@ async fn trip(store: &Postgres, wanted: &Wanted) -> Result<Trip, StoreError> {
 }
 
 /// Each question sees what is there when it is asked; the moment is after all of them.
-async fn look(store: &Postgres, mut questions: Round<'_>) -> Result<(Vec<Answer>, Moment), StoreError> {
-    let reader = store.readers.take().await?;
+async fn look(reader: &Lent, mut questions: Round<'_>) -> Result<Picked, StoreError> {
     questions.push(MOMENT, vec![]);
     let answers = reader.connection.run(questions).await;
     let answers = answers.map_err(|failed| fault::not_written(&failed.error))?;
-    reader.give_back();
     let moment = Moment::shown(answers.last().expect("one answer a statement"))?;
-    Ok((answers, moment))
+    Ok(Picked { candidates: BTreeSet::new(), answers, moment })
 }
 
 /// What is known, should nobody else have saved since our last save, which is the second.

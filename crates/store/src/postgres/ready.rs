@@ -9,7 +9,7 @@ use crate::StoreError;
 use crate::candidates::{ReadyAsk, best, counts_by_queue};
 use crate::postgres::fault;
 use crate::postgres::moment::{MOMENT, Moment};
-use crate::postgres::pool::{Lent, Pool};
+use crate::postgres::pool::Lent;
 use crate::postgres::round::{Answer, BEGIN, Round};
 use crate::postgres::rows::{Cells, read_ready};
 
@@ -32,8 +32,6 @@ const LOOKS_MAX: usize = 2;
 
 /// What was picked, with what came along.
 pub struct Picked {
-    /// With the transaction that holds them.
-    pub lent: Lent,
     pub candidates: BTreeSet<ReadyKey>,
     pub answers: Vec<Answer>,
     /// After they were locked and everything was answered: whatever it shows, they are queued in it.
@@ -42,8 +40,7 @@ pub struct Picked {
 
 /// Locks enough candidates for all asks, in a transaction that is left open on the connection, and asks some questions on the
 /// way.
-pub async fn pick(writers: &Pool, asks: &[ReadyAsk], questions: Round<'_>) -> Result<Picked, StoreError> {
-    let lent = writers.take().await?;
+pub async fn pick(writer: &Lent, asks: &[ReadyAsk], questions: Round<'_>) -> Result<Picked, StoreError> {
     let counts = counts_by_queue(asks);
     let (queues, counts): (Vec<i64>, Vec<i64>) =
         counts.into_iter().map(|(queue, count)| (queue.0, count as i64)).unzip();
@@ -55,7 +52,7 @@ pub async fn pick(writers: &Pool, asks: &[ReadyAsk], questions: Round<'_>) -> Re
     loop {
         round.push(PICK, vec![Box::new(queues.clone()), Box::new(counts.clone())]);
         round.push(MOMENT, vec![]);
-        let come = lent.connection.run(take(&mut round)).await;
+        let come = writer.connection.run(take(&mut round)).await;
         answers.extend(come.map_err(|failed| fault::not_written(&failed.error))?);
         looks += 1;
         let [.., picked, moment] = &answers[..] else { unreachable!("one answer a statement") };
@@ -64,7 +61,7 @@ pub async fn pick(writers: &Pool, asks: &[ReadyAsk], questions: Round<'_>) -> Re
         if locked.len() >= wanted || looks == LOOKS_MAX {
             let (candidates, moment) = (best(asks, &locked), Moment::shown(moment)?);
             answers.truncate(asked);
-            return Ok(Picked { lent, candidates, answers, moment });
+            return Ok(Picked { candidates, answers, moment });
         }
     }
 }
