@@ -2,7 +2,7 @@
 //! them, tenants, subscribers and runners, whom every message names and hardly any writes.
 //!
 //! Every save of every server moves one counter in the database. As long as it stands where our own last save left it,
-//! nobody else has written, and what we wrote is what is there. A load compares the counter in its own snapshot.
+//! nobody else has written, and what we wrote is what is there. A load looks at it after its last answer, or in its snapshot.
 //!
 //! A server that took over from another may lack our last saves and count them again with other contents; but then we
 //! have connected anew, and a new connection makes us forget.

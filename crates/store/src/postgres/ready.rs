@@ -30,7 +30,7 @@ const PICK: &str = "
 /// meantime is theirs no more than ours. A second look shows it; what we hold is in it too.
 const LOOKS_MAX: usize = 2;
 
-/// What was picked, with what came along.
+/// What a trip brought: the candidates that were picked, if any were asked for, and what came along.
 pub struct Picked {
     pub candidates: BTreeSet<ReadyKey>,
     pub answers: Vec<Answer>,
