@@ -28,17 +28,28 @@ fn packed(transitions: &[Transition]) -> Group {
     let mut entries = String::with_capacity(transitions.len() * ENTRY_BYTES);
     for it in transitions {
         entries.push(if entries.is_empty() { '[' } else { ',' });
-        // Names from the tables and ids need no escaping.
-        let _ = write!(entries, "[\"{}\",\"{}\",", it.machine, it.entity);
+        // Names from the tables and ids need no escaping, and this is most of what a save writes: no formatting of them.
+        entries.extend(["[\"", it.machine, "\",\""]);
+        let _ = write!(entries, "{}", it.entity);
         match it.from {
-            Some(from) => drop(write!(entries, "\"{from}\",")),
-            None => entries.push_str("null,"),
+            Some(from) => entries.extend(["\",\"", from, "\",\""]),
+            None => entries.push_str("\",null,\""),
         }
-        let cause = serde_json::to_string(&it.cause).expect("a text is JSON");
-        let _ = write!(entries, "\"{}\",\"{}\",\"{}\",{cause}]", it.event, it.to, it.owner.as_str());
+        entries.extend([it.event, "\",\"", it.to, "\",\"", it.owner.as_str(), "\","]);
+        push_text(&mut entries, &it.cause);
+        entries.push(']');
     }
     entries.push(']');
     Group { root: first.entity.root(), at: first.at, size: transitions.len() as u32, entries }
+}
+
+/// A text as JSON; hardly any needs escaping.
+fn push_text(json: &mut String, text: &str) {
+    if text.bytes().any(|byte| byte < b' ' || byte == b'"' || byte == b'\\') {
+        json.push_str(&serde_json::to_string(text).expect("a text is JSON"));
+    } else {
+        json.extend(["\"", text, "\""]);
+    }
 }
 
 /// About what an entry takes.

@@ -18,7 +18,7 @@ impl LeaseId {
     pub fn minted(execution: ExecId, random: [u8; 32]) -> LeaseId {
         let execution = execution.text();
         let letters = &execution.as_str()[ExecId::PREFIX.len() + 1..];
-        LeaseId(format!("lease_{letters}_{}", hex(&random)))
+        LeaseId(["lease_", letters, "_", &hex(&random)].concat())
     }
 
     /// What a lease is looked up and recognised by. A text that we did not mint names an execution that never was.
@@ -134,9 +134,10 @@ secret_hash!(
 );
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    use fmt::Write;
+    let digit = |four: u8| char::from(b"0123456789abcdef"[usize::from(four)]);
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
+        text.push(digit(byte >> 4));
+        text.push(digit(byte & 0xf));
         text
     })
 }
