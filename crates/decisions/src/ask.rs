@@ -23,8 +23,12 @@ pub enum Ask {
     /// The run, and as above the group that it is in, or the one of this name that it would be in.
     GroupOf(RunId, Option<String>),
     Family(JobId),
+    /// As [`Ask::Family`], of a job that the command will make unless it is there.
+    NewJob(JobId),
     /// The execution with its runner, its own attempt and the rest of its family.
     Execution(ExecId),
+    /// As [`Ask::Execution`], of one that the command will make unless it is there.
+    NewExecution(ExecId),
     Runner(RunnerKey),
     Trigger(TenantId, String),
     JobKey(TenantId, String),
@@ -63,6 +67,18 @@ pub enum Ask {
     /// With the collection that runs.
     Collector,
     Collection(CollectionId),
+}
+
+impl Ask {
+    /// A store may take what it does not remember for new: if it is not, its key is taken, and the save fails. Whoever was
+    /// told so once asks without that freedom.
+    pub fn taking_nothing_for_new(self) -> Ask {
+        match self {
+            Ask::NewJob(id) => Ask::Family(id),
+            Ask::NewExecution(id) => Ask::Execution(id),
+            other => other,
+        }
+    }
 }
 
 /// The asks of a batch, each once; those for ready attempts of the same queues are added up.

@@ -245,7 +245,7 @@ impl<S: Store> Shell<S> {
             0 => true,
             _ if self.alone > 0 || self.perform.has_again() => false,
             _ if S::SEES_AHEAD => beside < AHEAD_MAX && waiting >= self.before.min(AHEAD_COMMANDS_MIN),
-            _ => beside < BESIDE_MAX && waiting * 4 >= self.before * 3,
+            _ => beside < BESIDE_MAX && waiting * 2 >= self.before,
         };
         let most = if S::SEES_AHEAD { AHEAD_COMMANDS_MAX } else { BATCH_MAX };
         if may { self.perform.poll_batch(most) } else { None }

@@ -216,6 +216,9 @@ impl<T> Batch<T> {
     pub fn asks(&self) -> Vec<Ask> {
         let mut asks = Vec::with_capacity(self.waiting.len() * 2);
         self.waiting.iter().for_each(|waiting| waiting.command.asks(&mut asks));
+        if self.conflicts > 0 {
+            asks = asks.into_iter().map(Ask::taking_nothing_for_new).collect();
+        }
         merged(asks)
     }
 

@@ -27,7 +27,7 @@ const VALUES: [u8; 256] = {
 };
 
 /// An id's text without an allocation.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IdText {
     bytes: [u8; 32],
     length: usize,
@@ -97,6 +97,12 @@ macro_rules! typed_id {
             /// The 26 letters without the prefix.
             pub fn letters(self) -> String {
                 self.text().as_str()[$prefix.len() + 1..].to_owned()
+            }
+        }
+
+        impl From<$name> for IdText {
+            fn from(id: $name) -> IdText {
+                id.text()
             }
         }
 

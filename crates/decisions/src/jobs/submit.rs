@@ -30,7 +30,7 @@ impl Decide for SubmitJob {
         asks.push(Ask::Tenant(self.tenant));
         match &self.key {
             Some(key) => asks.push(Ask::JobKey(self.tenant, key.clone())),
-            None => asks.push(Ask::Family(self.id)),
+            None => asks.push(Ask::NewJob(self.id)),
         }
     }
 

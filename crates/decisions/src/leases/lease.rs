@@ -35,10 +35,12 @@ const CAPABILITY_LENGTH_MAX: usize = 128;
 impl Decide for Lease {
     fn asks(&self, asks: &mut Vec<Ask>) {
         asks.push(Ask::Runner(self.key()));
-        asks.push(Ask::Execution(self.execution));
         match &self.wanted {
-            Wanted::Any(queues) => asks.push(Ask::Ready { queues: queues.clone(), count: 1 }),
-            Wanted::Job(job) => asks.extend([Ask::Family(*job), Ask::Spec(*job)]),
+            Wanted::Any(queues) => asks
+                .extend([Ask::NewExecution(self.execution), Ask::Ready { queues: queues.clone(), count: 1 }]),
+            Wanted::Job(job) => {
+                asks.extend([Ask::Execution(self.execution), Ask::Family(*job), Ask::Spec(*job)])
+            }
         }
     }
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use decisions::leases::{ExecutionDue, Lease, Wanted};
-use decisions::{Answer, Hint, Policy};
-use server::perform::{BATCH_MAX, Perform};
-use store::Store;
+use decisions::{Answer, Ask, Hint, Policy};
+use server::perform::{BATCH_MAX, Batch, Perform};
+use store::{Store, StoreError};
 use wire::{ExecId, LeaseId, RunnerId};
 
 use crate::script::{block_on, check, check_timeless};
@@ -106,6 +106,22 @@ async fn successor_with_a_smaller_id<S: Store>(store: Arc<S>) {
     assert!(matches!(answers[1], Ok(Answer::Granted(_))), "{answers:?}");
     let report = server::doctor::examine(&*world.store, |_| ()).await.unwrap();
     assert!(report.findings.is_empty(), "{:#?}", report.findings);
+}
+
+/// What a store takes for new and is not would be a conflict again and again.
+#[test]
+fn after_a_conflict_nothing_is_taken_for_new() {
+    block_on(async {
+        let mut world = World::begin(InMemory::default().open().await, Policy::default()).await;
+        let submit = world.command("submit", &Words::split("J", ' ')).await.unwrap();
+        let mut core = Perform::new(Policy::default());
+        core.handle_command(submit, ()).unwrap();
+        let takes_for_new = |batch: &Batch<()>| batch.asks().iter().any(|ask| matches!(ask, Ask::NewJob(_)));
+        let batch = core.poll_batch(BATCH_MAX).unwrap();
+        assert!(takes_for_new(&batch));
+        core.handle_saved(batch, Err(StoreError::Conflict("jobs_pkey".into())));
+        assert!(!takes_for_new(&core.poll_batch(BATCH_MAX).unwrap()));
+    });
 }
 
 /// Work that is on its way is told of once: ahead of its save where whoever listens can find the queue, otherwise after.

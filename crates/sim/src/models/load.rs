@@ -35,8 +35,8 @@ impl Loader<'_> {
                 }
             }
             Ask::Run(id) => self.run(*id),
-            Ask::Family(id) => self.family(*id),
-            Ask::Execution(id) => self.execution(*id),
+            Ask::Family(id) | Ask::NewJob(id) => self.family(*id),
+            Ask::Execution(id) | Ask::NewExecution(id) => self.execution(*id),
             Ask::Runner(key) => records.runners.bring(key, &mut self.book.runners),
             Ask::Ready { queues, count } => {
                 let ready: BTreeSet<ReadyKey> =

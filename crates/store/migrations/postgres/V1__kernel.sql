@@ -5,6 +5,15 @@
 -- Tables whose rows change often leave half of each page free (fillfactor), so that an update which touches no indexed
 -- column finds room on its page (HOT), even if a whole page of rows is changed at once; and they are vacuumed early.
 
+-- What a save says no with, if something it rests on is not as it was when it was loaded.
+CREATE FUNCTION refuse_moved(relation text, unmoved bigint, expected bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    IF unmoved <> expected THEN
+        RAISE EXCEPTION USING ERRCODE = 'serialization_failure',
+            MESSAGE = format('%s: %s of %s rows moved', relation, expected - unmoved, expected);
+    END IF;
+END $$;
+
 CREATE TABLE tenants (
     id          text COLLATE "C" NOT NULL PRIMARY KEY,
     name        text COLLATE "C" NOT NULL UNIQUE,

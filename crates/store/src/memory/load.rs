@@ -35,8 +35,8 @@ impl Loader<'_> {
             }
             Ask::Group(id) => self.group(*id),
             Ask::GroupOf(run, name) => self.group_of(*run, name.as_deref()),
-            Ask::Family(id) => self.family(*id),
-            Ask::Execution(id) => self.execution(*id),
+            Ask::Family(id) | Ask::NewJob(id) => self.family(*id),
+            Ask::Execution(id) | Ask::NewExecution(id) => self.execution(*id),
             Ask::Runner(key) => tables.runners.bring(key, &mut self.book.runners, &mut self.seen.runners),
             Ask::Token(id) => tables.tokens.bring(id, &mut self.book.tokens, &mut self.seen.tokens),
             Ask::Log(id) => tables.logs.bring(id, &mut self.book.logs, &mut self.seen.logs),

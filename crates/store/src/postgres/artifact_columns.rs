@@ -12,23 +12,23 @@ use wire::Digest;
 
 use crate::StoreError;
 use crate::postgres::round::Param;
-use crate::postgres::rows::{Cells, long, moment};
+use crate::postgres::rows::{Cells, id, long, moment};
 use crate::postgres::tables::{Column, Kind, Sql, Table, table};
 
 table!(Upload, "uploads", |it| {
-    Key id: "text" = it.id.to_string();
-    Fixed tenant_id: "text" = it.tenant.to_string();
+    Key id: "text" = id(it.id);
+    Fixed tenant_id: "text" = id(it.tenant);
     Fixed digest: "bytea" = it.digest.as_bytes().as_slice();
     Fixed length: "bigint" = long(it.length);
-    Fixed blob_id: "text" = it.blob.to_string();
+    Fixed blob_id: "text" = id(it.blob);
     Moving state: "text" = it.state.get().as_str();
     Moving parts: "text" = to_string(&it.parts).expect("numbers are JSON");
     Moving etags: "text" = to_string(&it.etags).expect("texts are JSON");
     Moving multipart: "text" = it.multipart.as_deref();
     Moving measured_digest: "bytea" = it.measured.as_ref().map(|measured| measured.digest.as_bytes().as_slice());
     Moving measured_length: "bigint" = it.measured.map(|measured| long(measured.length));
-    Moving got: "text" = it.got.map(|id| id.to_string());
-    Moving exec_id: "text" = it.execution.map(|id| id.to_string());
+    Moving got: "text" = it.got.map(id);
+    Moving exec_id: "text" = it.execution.map(id);
     Moving expires_at: "timestamptz" = moment(it.expires_at);
     Moving litter: "boolean" = it.litter;
     Fixed created_at: "timestamptz" = moment(it.created_at);
@@ -53,7 +53,7 @@ table!(Upload, "uploads", |it| {
 }));
 
 table!(Blob, "blobs", |it| {
-    Key id: "text" = it.id.to_string();
+    Key id: "text" = id(it.id);
     Fixed digest: "bytea" = it.digest.as_bytes().as_slice();
     Fixed length: "bigint" = long(it.length);
     Moving state: "text" = it.state.get().as_str();
@@ -61,8 +61,8 @@ table!(Blob, "blobs", |it| {
     Moving barrier_until: "timestamptz" = moment(it.barrier_until);
     Moving epoch: "bigint" = it.epoch;
     Moving retention_until: "timestamptz" = it.retention_until.map(moment);
-    Moving unmarked_by: "text" = it.unmarked_by.map(|id| id.to_string());
-    Moving claimed_by: "text" = it.claimed_by.map(|id| id.to_string());
+    Moving unmarked_by: "text" = it.unmarked_by.map(id);
+    Moving claimed_by: "text" = it.claimed_by.map(id);
     Fixed created_at: "timestamptz" = moment(it.created_at);
     Moving updated_at: "timestamptz" = moment(it.updated_at);
     Fixed inline: "boolean" = it.inline;
@@ -83,9 +83,9 @@ table!(Blob, "blobs", |it| {
 }));
 
 table!(Possession, "possessions", |it| {
-    Key tenant_id: "text" = it.key.tenant.to_string();
+    Key tenant_id: "text" = id(it.key.tenant);
     Key digest: "bytea" = it.key.digest.as_bytes().as_slice();
-    Moving blob_id: "text" = it.blob.to_string();
+    Moving blob_id: "text" = id(it.blob);
     Moving created_at: "timestamptz" = moment(it.created_at);
 } |cells| Ok(Possession {
     key: PossessionKey { tenant: cells.next()?, digest: cells.next()? },
@@ -94,7 +94,7 @@ table!(Possession, "possessions", |it| {
 }));
 
 table!(Usage, "usages", |it| {
-    Key tenant_id: "text" = it.tenant.to_string();
+    Key tenant_id: "text" = id(it.tenant);
     Moving bytes: "bigint" = long(it.bytes);
     Moving blobs: "bigint" = long(it.blobs);
 } |cells| Ok(Usage {
@@ -104,14 +104,14 @@ table!(Usage, "usages", |it| {
 }));
 
 table!(records::Version, "versions", |it| {
-    Key id: "text" = it.id.to_string();
-    Fixed tenant_id: "text" = it.name.tenant.to_string();
+    Key id: "text" = id(it.id);
+    Fixed tenant_id: "text" = id(it.name.tenant);
     Fixed package: "text" = it.name.package.as_str();
     Fixed version: "text" = it.name.version.as_str();
     Moving state: "text" = it.state.get().as_str();
     Moving quarantine: "text" = it.quarantine.as_deref();
     Moving content_hash: "bytea" = it.content_hash.as_ref().map(|hash| hash.as_bytes().as_slice());
-    Moving exec_id: "text" = it.execution.map(|id| id.to_string());
+    Moving exec_id: "text" = it.execution.map(id);
     Moving retention_until: "timestamptz" = it.retention_until.map(moment);
     Moving purged: "boolean" = it.purged;
     Fixed created_at: "timestamptz" = moment(it.created_at);
@@ -133,9 +133,9 @@ table!(records::Version, "versions", |it| {
 }));
 
 table!(Bundle, "bundles", |it| {
-    Key exec_id: "text" = it.execution.to_string();
-    Fixed job_id: "text" = it.job.to_string();
-    Fixed tenant_id: "text" = it.tenant.to_string();
+    Key exec_id: "text" = id(it.execution);
+    Fixed job_id: "text" = id(it.job);
+    Fixed tenant_id: "text" = id(it.tenant);
     Moving tests: "text" = it.tests.as_deref();
     Moving keep_until: "timestamptz" = it.keep_until.map(moment);
     Moving dropped: "boolean" = it.dropped;
@@ -152,14 +152,14 @@ table!(Bundle, "bundles", |it| {
 }));
 
 table!(Cache, "caches", |it| {
-    Key tenant_id: "text" = it.name.tenant.to_string();
+    Key tenant_id: "text" = id(it.name.tenant);
     Key trust: "text" = it.name.trust.as_str();
     Key key: "text" = it.name.key.as_str();
-    Moving id: "text" = it.id.to_string();
-    Moving blob_id: "text" = it.blob.to_string();
+    Moving id: "text" = id(it.id);
+    Moving blob_id: "text" = id(it.blob);
     Moving digest: "bytea" = it.digest.as_bytes().as_slice();
     Moving bytes: "bigint" = long(it.bytes);
-    Moving job_id: "text" = it.job.to_string();
+    Moving job_id: "text" = id(it.job);
     Moving created_at: "timestamptz" = moment(it.created_at);
     Moving used_at: "timestamptz" = moment(it.used_at);
     Moving dropped: "boolean" = it.dropped;
@@ -179,7 +179,7 @@ table!(Cache, "caches", |it| {
 });
 
 table!(Collection, "collections", |it| {
-    Key id: "text" = it.id.to_string();
+    Key id: "text" = id(it.id);
     Moving state: "text" = it.state.as_str();
     Fixed epoch: "bigint" = it.epoch;
     Moving holder: "bigint" = it.holder.cast_signed();
@@ -211,7 +211,7 @@ table!(Collection, "collections", |it| {
 table!(Collector, "collector", |it| {
     Key one: "boolean" = only(it);
     Moving epoch: "bigint" = it.epoch;
-    Moving running: "text" = it.running.map(|id| id.to_string());
+    Moving running: "text" = it.running.map(id);
 } |cells| {
     let _: bool = cells.next()?;
     Ok(Collector { epoch: cells.next()?, running: cells.next()? })

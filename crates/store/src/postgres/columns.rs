@@ -13,11 +13,11 @@ use wire::runner::CompleteStatus;
 
 use crate::StoreError;
 use crate::postgres::round::Param;
-use crate::postgres::rows::{Cells, complete_status, count, long, moment, read_scope, scope};
+use crate::postgres::rows::{Cells, complete_status, count, id, long, moment, read_scope, scope};
 use crate::postgres::tables::{Column, Kind, Sql, Table, table};
 
 table!(Tenant, "tenants", |it| {
-    Key id: "text" = it.id.to_string();
+    Key id: "text" = id(it.id);
     Fixed name: "text" = it.name.as_str();
     Moving state: "text" = it.state.get().as_str();
     Fixed created_at: "timestamptz" = moment(it.created_at);
@@ -37,9 +37,9 @@ table!(Tenant, "tenants", |it| {
 }));
 
 table!(Token, "tokens", |it| {
-    Key id: "text" = it.id.to_string();
+    Key id: "text" = id(it.id);
     Fixed kind: "text" = it.kind.as_str();
-    Fixed tenant_id: "text" = it.tenant.map(|id| id.to_string());
+    Fixed tenant_id: "text" = it.tenant.map(id);
     Fixed name: "text" = it.name.as_str();
     Fixed hash: "bytea" = it.hash.as_bytes().as_slice();
     Fixed created_at: "timestamptz" = moment(it.created_at);
@@ -55,11 +55,11 @@ table!(Token, "tokens", |it| {
 }));
 
 table!(Log, "logs", |it| {
-    Key exec_id: "text" = it.execution.to_string();
+    Key exec_id: "text" = id(it.execution);
     Moving received: "bigint" = long(it.received);
     Moving head: "bigint" = long(it.head);
     Moving tail_from: "bigint" = long(it.tail_from);
-    Moving blob_id: "text" = it.blob.map(|id| id.to_string());
+    Moving blob_id: "text" = it.blob.map(id);
 } |cells| Ok(Log {
     execution: cells.next()?,
     received: cells.next()?,
@@ -69,7 +69,7 @@ table!(Log, "logs", |it| {
 }));
 
 table!(Webhook, "webhooks", |it| {
-    Key tenant_id: "text" = it.key.tenant.to_string();
+    Key tenant_id: "text" = id(it.key.tenant);
     Key name: "text" = it.key.name.as_str();
     Moving url: "text" = it.url.as_str();
     Moving events: "text" = json_list(&it.events);
@@ -89,7 +89,7 @@ table!(Webhook, "webhooks", |it| {
 
 table!(Queue, "queues", |it| {
     Key id: "bigint" = it.id.0;
-    Fixed tenant_id: "text" = it.tenant.to_string();
+    Fixed tenant_id: "text" = id(it.tenant);
     Fixed requires: "text" = json_list(&it.requires);
 } |cells| Ok(Queue {
     id: cells.next()?,
@@ -113,13 +113,13 @@ table!(Runner, "runners", |it| {
 }));
 
 table!(Run, "runs", |it| {
-    Key id: "text" = it.id.to_string();
-    Fixed tenant_id: "text" = it.tenant.to_string();
+    Key id: "text" = id(it.id);
+    Fixed tenant_id: "text" = id(it.tenant);
     Moving state: "text" = it.state.get().as_str();
     Moving outcome: "text" = it.outcome.map(Machine::as_str);
     Moving status_message: "text" = it.status_message.as_str();
     Fixed attempt: "integer" = count(it.attempt);
-    Fixed rerun_of: "text" = it.rerun_of.map(|id| id.to_string());
+    Fixed rerun_of: "text" = it.rerun_of.map(id);
     Fixed trigger_key: "text" = it.trigger_key.as_deref();
     Fixed repository: "text" = it.repository.as_deref();
     Fixed git_ref: "text" = it.git_ref.as_deref();
@@ -135,7 +135,7 @@ table!(Run, "runs", |it| {
     Moving required_failed: "integer" = count(it.required_failed);
     Moving reports_open: "integer" = count(it.reports_open);
     Moving sweep: "text" = it.sweep.map(Sweep::as_str);
-    Moving swept_to: "text" = it.swept_to.map(|id| id.to_string());
+    Moving swept_to: "text" = it.swept_to.map(id);
     Moving due_at: "timestamptz" = it.due_at.map(moment);
     Fixed created_at: "timestamptz" = moment(it.created_at);
     Moving updated_at: "timestamptz" = moment(it.updated_at);
@@ -170,9 +170,9 @@ table!(Run, "runs", |it| {
 }));
 
 table!(Job, "jobs", |it| {
-    Key id: "text" = it.id.to_string();
-    Fixed tenant_id: "text" = it.tenant.to_string();
-    Fixed run_id: "text" = it.run.map(|id| id.to_string());
+    Key id: "text" = id(it.id);
+    Fixed tenant_id: "text" = id(it.tenant);
+    Fixed run_id: "text" = it.run.map(id);
     Fixed name: "text" = it.name.as_str();
     Fixed job_key: "text" = it.key.as_deref();
     Moving state: "text" = it.state.as_str();
@@ -189,7 +189,7 @@ table!(Job, "jobs", |it| {
     Fixed has_dependents: "boolean" = it.has_dependents;
     Moving counted_failed: "boolean" = it.counted_failed;
     Moving releasing: "boolean" = it.releasing;
-    Moving released_to: "text" = it.released_to.map(|id| id.to_string());
+    Moving released_to: "text" = it.released_to.map(id);
     Fixed spec_digest: "bytea" = it.spec_digest.as_slice();
     Fixed input_key: "bytea" = it.input_key.map(|key| key.as_bytes().to_vec());
     Moving reusable: "boolean" = it.reusable;
@@ -226,14 +226,14 @@ table!(Job, "jobs", |it| {
 }));
 
 table!(Attempt, "attempts", |it| {
-    Key job_id: "text" = it.key.job.to_string();
+    Key job_id: "text" = id(it.key.job);
     Key attempt: "integer" = count(it.key.index);
     Moving state: "text" = it.state.get().as_str();
     Fixed queue_id: "bigint" = it.queue.0;
     Fixed priority: "integer" = it.priority;
     Fixed since: "timestamptz" = moment(it.since);
     Moving lost_leases: "integer" = count(it.lost_leases);
-    Moving exec_id: "text" = it.execution.map(|id| id.to_string());
+    Moving exec_id: "text" = it.execution.map(id);
     Moving failure_class: "text" = it.failure_class.map(FailureClass::as_str);
     Moving explanation: "text" = it.explanation.as_str();
     Fixed created_at: "timestamptz" = moment(it.created_at);
@@ -255,10 +255,10 @@ table!(Attempt, "attempts", |it| {
 }));
 
 table!(Execution, "executions", |it| {
-    Key id: "text" = it.id.to_string();
-    Fixed job_id: "text" = it.attempt.job.to_string();
+    Key id: "text" = id(it.id);
+    Fixed job_id: "text" = id(it.attempt.job);
     Fixed attempt: "integer" = count(it.attempt.index);
-    Fixed run_id: "text" = it.run.map(|id| id.to_string());
+    Fixed run_id: "text" = it.run.map(id);
     Fixed token: "integer" = count(it.token);
     Fixed runner_id: "text" = it.runner.as_str();
     Fixed lease_hash: "bytea" = it.lease_hash.as_bytes().as_slice();
@@ -299,8 +299,8 @@ table!(Execution, "executions", |it| {
 }));
 
 table!(Delivery, "deliveries", |it| {
-    Key id: "text" = it.id.to_string();
-    Fixed tenant_id: "text" = it.tenant.to_string();
+    Key id: "text" = id(it.id);
+    Fixed tenant_id: "text" = id(it.tenant);
     Fixed lane: "text" = it.lane.as_str();
     Fixed turn: "bigint" = it.turn;
     Fixed event: "text" = it.event.as_str();
@@ -311,7 +311,7 @@ table!(Delivery, "deliveries", |it| {
     Moving tries: "integer" = count(it.tries);
     Moving claims: "integer" = count(it.claims);
     Moving due_at: "timestamptz" = it.due_at.map(moment);
-    Moving reports: "text" = it.reports.map(|id| id.to_string());
+    Moving reports: "text" = it.reports.map(id);
     Moving last_error: "text" = it.last_error.as_str();
     Fixed created_at: "timestamptz" = moment(it.created_at);
     Moving updated_at: "timestamptz" = moment(it.updated_at);
@@ -338,9 +338,9 @@ table!(Delivery, "deliveries", |it| {
 
 table!(Group, "run_groups", |it| {
     Key id: "bytea" = it.id.0.as_slice();
-    Fixed tenant_id: "text" = it.tenant.to_string();
+    Fixed tenant_id: "text" = id(it.tenant);
     Moving joined: "bigint" = long(it.joined);
-    Moving newest: "text" = it.newest.map(|id| id.to_string());
+    Moving newest: "text" = it.newest.map(id);
 } |cells| Ok(Group {
     id: cells.next()?,
     tenant: cells.next()?,

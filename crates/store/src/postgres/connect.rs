@@ -1,7 +1,6 @@
 //! One connection, its settings and its prepared statements.
 
 use std::collections::HashMap;
-use std::pin::pin;
 use std::sync::Mutex;
 
 use futures_util::TryStreamExt;
@@ -73,12 +72,7 @@ impl Connection {
 
     async fn send(&self, statement: &Statement, params: &[Param<'_>]) -> Result<Answer, Error> {
         let params = params.iter().map(|param| &**param as &(dyn ToSql + Sync));
-        let mut stream = pin!(self.client.query_raw(statement, params).await?);
-        let mut rows = Vec::new();
-        while let Some(row) = stream.try_next().await? {
-            rows.push(row);
-        }
-        Ok(Answer { rows, affected: stream.rows_affected().unwrap_or(0) })
+        self.client.query_raw(statement, params).await?.try_collect().await
     }
 
     async fn prepare(&self, texts: &[&'static str]) -> Result<Vec<Statement>, Error> {

@@ -15,21 +15,11 @@ use crate::postgres::tables::{Kind, Table, Versioned, seen, selected};
 /// A record with such a list.
 pub trait Listed: Versioned {
     fn lists_same(&self, before: &Self) -> bool;
-    /// The statements that put the lists of these records in place of those that are there, if the records have these
-    /// versions.
-    fn replace<'a>(records: &[&'a Self], versions: &[Option<i32>]) -> Vec<(&'static str, Vec<Param<'a>>)>;
+    /// The statements that put the lists of these records in place of those that are there.
+    fn replace<'a>(records: &[&'a Self]) -> [(&'static str, Vec<Param<'a>>); 2];
 }
 
-const DELETE_ENTRIES: &str = "
-    DELETE FROM version_entries WHERE version_id = ANY (ARRAY (
-        SELECT t.id FROM unnest($1::text[], $2::integer[]) AS u (id, version)
-        JOIN versions t ON t.id = u.id AND t.xmin = u.version))";
-const REPLACE_ENTRIES: &str = "
-    INSERT INTO version_entries (version_id, path, digest, length, blob_id)
-    SELECT u.version_id, u.path, u.digest, u.length, u.blob_id
-    FROM unnest($1::text[], $2::text[], $3::bytea[], $4::bigint[], $5::text[], $6::integer[])
-        AS u (version_id, path, digest, length, blob_id, version)
-    JOIN versions t ON t.id = u.version_id AND t.xmin = u.version";
+const DELETE_ENTRIES: &str = "DELETE FROM version_entries WHERE version_id = ANY ($1::text[])";
 const INSERT_ENTRIES: &str = "
     INSERT INTO version_entries (version_id, path, digest, length, blob_id)
     SELECT * FROM unnest($1::text[], $2::text[], $3::bytea[], $4::bigint[], $5::text[])";
@@ -41,16 +31,7 @@ const INSERT_DRAFTS: &str = "
     FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::timestamptz[])
         AS u (id, tenant_id, package, version, created_at)";
 
-const DELETE_ARTIFACTS: &str = "
-    DELETE FROM bundle_artifacts WHERE exec_id = ANY (ARRAY (
-        SELECT t.exec_id FROM unnest($1::text[], $2::integer[]) AS u (exec_id, version)
-        JOIN bundles t ON t.exec_id = u.exec_id AND t.xmin = u.version))";
-const REPLACE_ARTIFACTS: &str = "
-    INSERT INTO bundle_artifacts (exec_id, position, kind, path, digest, length, blob_id)
-    SELECT u.exec_id, u.position, u.kind, u.path, u.digest, u.length, u.blob_id
-    FROM unnest($1::text[], $2::integer[], $3::text[], $4::text[], $5::bytea[], $6::bigint[], $7::text[], $8::integer[])
-        AS u (exec_id, position, kind, path, digest, length, blob_id, version)
-    JOIN bundles t ON t.exec_id = u.exec_id AND t.xmin = u.version";
+const DELETE_ARTIFACTS: &str = "DELETE FROM bundle_artifacts WHERE exec_id = ANY ($1::text[])";
 const INSERT_ARTIFACTS: &str = "
     INSERT INTO bundle_artifacts (exec_id, position, kind, path, digest, length, blob_id)
     SELECT * FROM unnest($1::text[], $2::integer[], $3::text[], $4::text[], $5::bytea[], $6::bigint[], $7::text[])";
@@ -60,11 +41,9 @@ impl Listed for records::Version {
         Arc::ptr_eq(&self.entries, &before.entries) || self.entries == before.entries
     }
 
-    fn replace<'a>(records: &[&'a Self], versions: &[Option<i32>]) -> Vec<(&'static str, Vec<Param<'a>>)> {
+    fn replace<'a>(records: &[&'a Self]) -> [(&'static str, Vec<Param<'a>>); 2] {
         let ids: Vec<String> = records.iter().map(|version| version.id.to_string()).collect();
-        let mut entries = entry_arrays(records);
-        entries.push(Box::new(repeated(records.iter().map(|it| it.entries.len()), versions)));
-        vec![(DELETE_ENTRIES, vec![Box::new(ids), Box::new(versions.to_vec())]), (REPLACE_ENTRIES, entries)]
+        [(DELETE_ENTRIES, vec![Box::new(ids)]), (INSERT_ENTRIES, entry_arrays(records))]
     }
 }
 
@@ -73,20 +52,10 @@ impl Listed for Bundle {
         Arc::ptr_eq(&self.artifacts, &before.artifacts) || self.artifacts == before.artifacts
     }
 
-    fn replace<'a>(records: &[&'a Self], versions: &[Option<i32>]) -> Vec<(&'static str, Vec<Param<'a>>)> {
+    fn replace<'a>(records: &[&'a Self]) -> [(&'static str, Vec<Param<'a>>); 2] {
         let ids: Vec<String> = records.iter().map(|bundle| bundle.execution.to_string()).collect();
-        let mut artifacts = artifact_arrays(records);
-        artifacts.push(Box::new(repeated(records.iter().map(|it| it.artifacts.len()), versions)));
-        vec![
-            (DELETE_ARTIFACTS, vec![Box::new(ids), Box::new(versions.to_vec())]),
-            (REPLACE_ARTIFACTS, artifacts),
-        ]
+        [(DELETE_ARTIFACTS, vec![Box::new(ids)]), (INSERT_ARTIFACTS, artifact_arrays(records))]
     }
-}
-
-/// Each version as often as its record's list is long.
-fn repeated(lengths: impl Iterator<Item = usize>, versions: &[Option<i32>]) -> Vec<Option<i32>> {
-    versions.iter().zip(lengths).flat_map(|(version, length)| std::iter::repeat_n(*version, length)).collect()
 }
 
 pub fn insert_versions<'a>(round: &mut Round<'a>, shelf: &'a Shelf<records::Version>) {

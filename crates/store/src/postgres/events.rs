@@ -9,7 +9,7 @@ use crate::StoreError;
 use crate::log_groups::{grouped, unpacked};
 use crate::postgres::cache::Save;
 use crate::postgres::round::{Answer, Param, Round};
-use crate::postgres::rows::{Cells, count, moment};
+use crate::postgres::rows::{Cells, count, id, moment};
 use crate::postgres::tables::{Arrays, Forms};
 
 /// Takes the next numbers and uses them at once. The row of the last number stays locked until the commit. Returns the
@@ -51,7 +51,7 @@ pub fn log(round: &mut Round<'_>, transitions: &[Transition]) {
         Box::new(places.collect::<Vec<i64>>()),
         Box::new(groups.iter().map(|group| count(group.size)).collect::<Vec<_>>()),
         Box::new(groups.iter().map(|group| moment(group.at)).collect::<Vec<_>>()),
-        Box::new(groups.iter().map(|group| group.root.as_str().to_owned()).collect::<Vec<_>>()),
+        Box::new(groups.iter().map(|group| id(group.root)).collect::<Vec<_>>()),
         Box::new(groups.into_iter().map(|group| group.entries).collect::<Vec<_>>()),
         Box::new(transitions.len() as i64),
     ];
@@ -61,7 +61,7 @@ pub fn log(round: &mut Round<'_>, transitions: &[Transition]) {
 /// What the statement of [`log`] said, the last but one of a round that was committed. Should its row be missing, the
 /// commit is good all the same; there is only nothing that a later load could rely on.
 pub fn logged(answers: &[Answer]) -> Option<Save> {
-    let row = answers.iter().rev().nth(1)?.rows.first()?;
+    let row = answers.iter().rev().nth(1)?.first()?;
     let mut cells = Cells::of(row);
     Some(Save { number: cells.next().ok()?, version: cells.next().ok()? })
 }

@@ -141,7 +141,7 @@ pub async fn page(
     round.push(BEGIN_READING, vec![]);
     round.push(sql, params);
     let answers = reader.connection.run(round).await.map_err(|failed| fault::not_written(&failed.error))?;
-    Ok(answers.into_iter().flat_map(|answer| answer.rows).collect())
+    Ok(answers.into_iter().flatten().collect())
 }
 
 /// Reads what is filed under the page's keys, and ends the snapshot.
@@ -157,7 +157,7 @@ pub async fn filed<const N: usize>(
     round.push(COMMIT, vec![]);
     let answers = reader.connection.run(round).await.map_err(|failed| fault::not_written(&failed.error))?;
     reader.give_back();
-    let rows: Vec<Vec<Row>> = answers.into_iter().take(N).map(|answer| answer.rows).collect();
+    let rows: Vec<Vec<Row>> = answers.into_iter().take(N).collect();
     Ok(rows.try_into().expect("a round has an answer for each statement"))
 }
 

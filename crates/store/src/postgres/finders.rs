@@ -75,7 +75,7 @@ pub async fn ask(
     }
     let answers = reader.connection.run(round).await.map_err(|failed| fault::not_written(&failed.error))?;
     reader.give_back();
-    Ok(answers.into_iter().map(|answer| answer.rows).collect())
+    Ok(answers)
 }
 
 pub async fn ask_one(

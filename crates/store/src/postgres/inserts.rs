@@ -1,4 +1,4 @@
-//! The second round of a save: what is new except blobs, one statement per table, then the audit log, then the commit.
+//! The second part of a save: what is new except blobs, one statement per table.
 
 use std::sync::LazyLock;
 
@@ -8,10 +8,10 @@ use decisions::records::{Job, Queue, ReadyKey};
 
 use crate::postgres::cache::Cache;
 use crate::postgres::queue::QueueMoves;
-use crate::postgres::round::{COMMIT, Param, Round};
-use crate::postgres::rows::{count, moment};
+use crate::postgres::round::{Param, Round};
+use crate::postgres::rows::{Id, count, id, moment};
 use crate::postgres::tables::{Forms, Sql, Table};
-use crate::postgres::{entries, events, logs};
+use crate::postgres::{entries, logs};
 
 const ENTER_QUEUE: &str = "
     INSERT INTO ready (queue_id, rank, since, job_id, attempt)
@@ -38,41 +38,37 @@ const INSERT_BYTES: &str =
     "INSERT INTO blob_bytes (blob_id, bytes) SELECT * FROM unnest($1::text[], $2::bytea[])";
 const DROP_BYTES: &str = "DELETE FROM blob_bytes WHERE blob_id = ANY ($1::text[])";
 
-/// From what is referred to towards what refers. The last two statements are the log and the commit.
-pub fn round<'a>(book: &'a Book, cache: &Cache) -> Round<'a> {
-    let mut round = Round::default();
-    insert(&mut round, &book.tenants);
-    insert(&mut round, &book.webhooks);
-    insert(&mut round, &book.tokens);
-    insert_queues(&mut round, &book.queues, cache);
-    insert(&mut round, &book.runners);
-    insert(&mut round, &book.groups);
-    insert(&mut round, &book.runs);
-    insert_plans(&mut round, &book.appended);
-    insert_jobs(&mut round, book);
-    insert_needs(&mut round, &book.appended);
-    insert(&mut round, &book.attempts);
-    insert(&mut round, &book.executions);
-    insert_effects(&mut round, &book.appended);
-    insert(&mut round, &book.logs);
-    logs::insert_chunks(&mut round, &book.appended.log_chunks);
-    logs::trim(&mut round, &book.appended.log_trims);
-    insert_bytes(&mut round, &book.appended);
-    drop_bytes(&mut round, &book.appended);
-    insert(&mut round, &book.possessions);
-    insert(&mut round, &book.usages);
-    insert(&mut round, &book.uploads);
-    entries::insert_versions(&mut round, &book.versions);
-    insert(&mut round, &book.bundles);
-    entries::insert_artifacts(&mut round, &book.bundles);
-    insert(&mut round, &book.caches);
-    insert(&mut round, &book.collections);
-    insert(&mut round, &book.collector);
-    insert(&mut round, &book.deliveries);
-    enter_queue(&mut round, book);
-    events::log(&mut round, &book.appended.transitions);
-    round.push(COMMIT, vec![]);
-    round
+/// From what is referred to towards what refers.
+pub fn push<'a>(round: &mut Round<'a>, book: &'a Book, cache: &Cache) {
+    insert(round, &book.tenants);
+    insert(round, &book.webhooks);
+    insert(round, &book.tokens);
+    insert_queues(round, &book.queues, cache);
+    insert(round, &book.runners);
+    insert(round, &book.groups);
+    insert(round, &book.runs);
+    insert_plans(round, &book.appended);
+    insert_jobs(round, book);
+    insert_needs(round, &book.appended);
+    insert(round, &book.attempts);
+    insert(round, &book.executions);
+    insert_effects(round, &book.appended);
+    insert(round, &book.logs);
+    logs::insert_chunks(round, &book.appended.log_chunks);
+    logs::trim(round, &book.appended.log_trims);
+    insert_bytes(round, &book.appended);
+    drop_bytes(round, &book.appended);
+    insert(round, &book.possessions);
+    insert(round, &book.usages);
+    insert(round, &book.uploads);
+    entries::insert_versions(round, &book.versions);
+    insert(round, &book.bundles);
+    entries::insert_artifacts(round, &book.bundles);
+    insert(round, &book.caches);
+    insert(round, &book.collections);
+    insert(round, &book.collector);
+    insert(round, &book.deliveries);
+    enter_queue(round, book);
 }
 
 fn insert<'a, R: Table>(round: &mut Round<'a>, shelf: &'a Shelf<R>) {
@@ -160,7 +156,7 @@ pub fn queue_arrays(keys: &[ReadyKey]) -> Vec<Param<'static>> {
     let queues: Vec<i64> = keys.iter().map(|key| key.queue.0).collect();
     let ranks: Vec<i64> = keys.iter().map(|key| key.rank).collect();
     let since: Vec<_> = keys.iter().map(|key| moment(key.since)).collect();
-    let jobs: Vec<String> = keys.iter().map(|key| key.attempt.job.to_string()).collect();
+    let jobs: Vec<Id> = keys.iter().map(|key| id(key.attempt.job)).collect();
     let attempts: Vec<i32> = keys.iter().map(|key| count(key.attempt.index)).collect();
     vec![Box::new(queues), Box::new(ranks), Box::new(since), Box::new(jobs), Box::new(attempts)]
 }

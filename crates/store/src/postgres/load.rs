@@ -16,7 +16,7 @@ use decisions::records::ReadyKey;
 use wire::TenantId;
 
 use crate::postgres::cache::Save;
-use crate::postgres::filling::Filling;
+use crate::postgres::filling::{Filling, Member};
 use crate::postgres::moment::{MOMENT, Moment};
 use crate::postgres::pool::Lent;
 use crate::postgres::questions as sql;
@@ -76,18 +76,24 @@ async fn trip(store: &Postgres, wanted: &Wanted) -> Result<Trip, StoreError> {
     };
     // Then nobody saved between what is remembered and the last answer: all of it is of one moment.
     let is_one_moment = is_likely && believed == Some(moment.last);
+    // Else what is remembered by now may be all of a later one, if nothing came from the tables.
+    let is_to_be_recalled = is_likely && !is_one_moment && takers.is_empty();
     let mut trip = Trip { candidates, ..Trip::default() };
     if is_picking {
         trip.writer = Some(lent);
     } else {
         lent.give_back();
     }
-    if is_one_moment {
+    if is_to_be_recalled {
+        filling = Filling::with(wanted.clone());
+    }
+    if is_one_moment || is_to_be_recalled {
         take_all(&mut filling, takers, answers)?;
         filling.bring_candidates(&trip.candidates);
-        recall_if_ours(store, moment.last, &mut filling).await;
+        let is_recalled = recall_if_ours(store, moment.last, &mut filling).await;
         filling.moment = Some(moment);
-        trip.filling = questions(&mut filling).is_empty().then_some(filling);
+        let is_whole = (is_one_moment || is_recalled) && questions(&mut filling).is_empty();
+        trip.filling = is_whole.then_some(filling);
     }
     Ok(trip)
 }
@@ -159,21 +165,23 @@ const TURNS_MAX: usize = 64;
 
 /// Recalls if what the snapshot shows is the last save of ours: that of the batch before, which was committed just now. Its
 /// answer may still be on its way to us. Looked at and taken at once: a later save of ours would be newer than the snapshot.
-async fn recall_if_ours(store: &Postgres, seen: Save, filling: &mut Filling) {
+async fn recall_if_ours(store: &Postgres, seen: Save, filling: &mut Filling) -> bool {
     for _ in 0..TURNS_MAX {
         let last = {
             let cache = store.cache();
             if cache.last() == Some(seen) {
-                return recall(filling, &cache);
+                recall(filling, &cache);
+                return true;
             }
             cache.last()
         };
         // Another server's, unless it is the next after our last.
         if last.is_none_or(|last| seen.number != last.number + 1) {
-            return;
+            return false;
         }
         tokio::task::yield_now().await;
     }
+    false
 }
 
 /// Nobody waits for the end of a transaction that has only read.
@@ -212,9 +220,7 @@ fn apart(questions: Vec<Question>) -> (Round<'static>, Vec<Take>) {
 
 fn take_all(filling: &mut Filling, takers: Vec<Take>, answers: Vec<Answer>) -> Result<(), StoreError> {
     let mut all = takers.into_iter().zip(answers);
-    all.try_for_each(|(take, answer)| {
-        answer.rows.iter().try_for_each(|row| take(filling, &mut Cells::of(row)))
-    })
+    all.try_for_each(|(take, answer)| answer.iter().try_for_each(|row| take(filling, &mut Cells::of(row))))
 }
 
 /// Adds a question, unless it would ask for nothing.
@@ -233,6 +239,8 @@ pub(super) use ask;
 /// Everything that is needed, as far as is known; it is no longer needed afterwards.
 fn questions(filling: &mut Filling) -> Vec<Question> {
     let mut needs = take(&mut filling.needs);
+    needs.executions.append(&mut needs.wanted.new_executions);
+    needs.members.extend(take(&mut needs.wanted.new_jobs).into_iter().map(Member::of));
     let mut asked = Vec::new();
     artifacts::questions(&mut asked, &mut needs);
     asked.extend(what_is_named(needs.wanted));

@@ -23,8 +23,7 @@ impl Moment {
 
     /// By the answer to [`MOMENT`].
     pub fn shown(answer: &Answer) -> Result<Moment, StoreError> {
-        let row =
-            answer.rows.first().ok_or_else(|| StoreError::Unavailable("event_head has no row".into()))?;
+        let row = answer.first().ok_or_else(|| StoreError::Unavailable("event_head has no row".into()))?;
         Moment::read(&mut Cells::of(row))
     }
 }

@@ -56,7 +56,7 @@ pub async fn pick(writer: &Lent, asks: &[ReadyAsk], questions: Round<'_>) -> Res
         answers.extend(come.map_err(|failed| fault::not_written(&failed.error))?);
         looks += 1;
         let [.., picked, moment] = &answers[..] else { unreachable!("one answer a statement") };
-        let locked = picked.rows.iter().map(|row| read_ready(&mut Cells::of(row)));
+        let locked = picked.iter().map(|row| read_ready(&mut Cells::of(row)));
         let locked = locked.collect::<Result<Vec<_>, _>>()?;
         if locked.len() >= wanted || looks == LOOKS_MAX {
             let (candidates, moment) = (best(asks, &locked), Moment::shown(moment)?);

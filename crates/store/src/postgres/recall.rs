@@ -13,6 +13,9 @@ pub fn recall(filling: &mut Filling, cache: &Cache) {
             None => drop(filling.needs.wanted.tenants.insert(id)),
         }
     }
+    if cache.is_alone() {
+        believe_in_what_is_new(filling, cache);
+    }
     for id in std::mem::take(&mut filling.needs.executions) {
         match cache.executions.get(&id) {
             Some(known) => filling.bring_execution(known.clone()),
@@ -63,6 +66,17 @@ pub fn recall(filling: &mut Filling, cache: &Cache) {
             None => drop(filling.needs.webhooks.insert(tenant)),
         }
     }
+}
+
+/// What is to be made and is not remembered is not asked for. If it is there all the same, its key is taken, the save fails,
+/// and nothing is remembered after that.
+fn believe_in_what_is_new(filling: &mut Filling, cache: &Cache) {
+    let wanted = &mut filling.needs.wanted;
+    let executions = std::mem::take(&mut wanted.new_executions).into_iter();
+    let jobs = std::mem::take(&mut wanted.new_jobs).into_iter();
+    filling.needs.executions.extend(executions.filter(|id| cache.executions.get(id).is_some()));
+    let jobs = jobs.filter(|id| cache.jobs.get(id).is_some());
+    filling.needs.members.extend(jobs.map(Member::of));
 }
 
 /// All of the family, or nothing.

@@ -28,11 +28,7 @@ impl<'a> Round<'a> {
 }
 
 /// What the server says to one statement.
-pub struct Answer {
-    pub rows: Vec<Row>,
-    /// How many rows were written, or selected.
-    pub affected: u64,
-}
+pub type Answer = Vec<Row>;
 
 /// A round that failed.
 pub struct Failed {

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use bytes::BytesMut;
 use decisions::draft::Stated;
 use decisions::failures::{ClassSet, FailureClass};
 use decisions::records::{
@@ -11,7 +12,8 @@ use decisions::records::{
 };
 use machines::Machine;
 use tokio_postgres::Row;
-use tokio_postgres::types::{FromSql, Type};
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+use wire::ids::IdText;
 use wire::runner::CompleteStatus;
 use wire::{
     BlobId, CacheId, CollectionId, Digest, ExecId, JobId, LeaseHash, MessageId, RunId, RunnerId, TenantId,
@@ -257,6 +259,26 @@ impl<'r> FromSql<'r> for Bytes {
     fn accepts(_: &Type) -> bool {
         true
     }
+}
+
+/// An id as the driver writes it: there are several in every row, and none is worth an allocation.
+#[derive(Debug, PartialEq)]
+pub struct Id(IdText);
+
+pub fn id(id: impl Into<IdText>) -> Id {
+    Id(id.into())
+}
+
+impl ToSql for Id {
+    fn to_sql(&self, as_type: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        self.0.as_str().to_sql(as_type, out)
+    }
+
+    fn accepts(asked: &Type) -> bool {
+        <&str as ToSql>::accepts(asked)
+    }
+
+    to_sql_checked!();
 }
 
 pub const READY_COLUMNS: &str = "queue_id, rank, since, job_id, attempt";

@@ -1,5 +1,5 @@
-//! Save: two rounds. The first changes what was loaded, provided that it has not moved; the second adds what is new and
-//! commits.
+//! Save: one trip. What was loaded is changed, or held still, provided that it has not moved; then comes what is new, the
+//! audit log, and the commit. A statement that fails takes the rest with it: the commit behind it commits nothing.
 //!
 //! Whoever waits here waits for somebody who is further along the same order of tables and keys, so there is no
 //! deadlock. Queue entries are outside that order, and are never waited for.
@@ -7,12 +7,12 @@
 use decisions::Book;
 
 use crate::StoreError;
-use crate::postgres::cache::Save;
-use crate::postgres::changes::{self, Check};
+use crate::postgres::cache::{Cache, Save};
 use crate::postgres::load::Session;
 use crate::postgres::pool::Lent;
-use crate::postgres::round::{ROLLBACK, Round};
-use crate::postgres::{Postgres, events, fault, inserts};
+use crate::postgres::round::{BEGIN, COMMIT, ROLLBACK, Round};
+use crate::postgres::tables::Versions;
+use crate::postgres::{Postgres, changes, events, fault, inserts};
 
 pub async fn save(store: &Postgres, session: Session, book: Book) -> Result<(), StoreError> {
     let Session { writer, versions } = session;
@@ -22,15 +22,16 @@ pub async fn save(store: &Postgres, session: Session, book: Book) -> Result<(), 
         }
         return Ok(());
     }
-    let is_begun = writer.is_some();
+    let mut round = Round::default();
     let lent = match writer {
         Some(lent) => lent,
-        None => store.writers.take().await?,
+        None => {
+            round.push(BEGIN, vec![]);
+            store.writers.take().await?
+        }
     };
-    // Both rounds are made up before anything is awaited: the book cannot be looked at from two threads.
-    let (changes, checks) = changes::round(&book, &versions, is_begun);
-    let inserts = inserts::round(&book, &store.cache());
-    match write(&lent, changes, checks, inserts).await {
+    fill(&mut round, &book, &versions, &store.cache());
+    match write(&lent, round).await {
         Ok(logged) => {
             lent.give_back();
             if let Some(save) = logged {
@@ -46,20 +47,19 @@ pub async fn save(store: &Postgres, session: Session, book: Book) -> Result<(), 
     }
 }
 
-async fn write(
-    lent: &Lent,
-    changes: Round<'_>,
-    checks: Vec<Check>,
-    inserts: Round<'_>,
-) -> Result<Option<Save>, StoreError> {
-    let answers = lent.connection.run(changes).await.map_err(|failed| fault::not_written(&failed.error))?;
-    for (check, answer) in checks.iter().zip(&answers) {
-        check.hold(answer)?;
-    }
-    let commit = inserts.len() - 1;
-    match lent.connection.run(inserts).await {
+/// The last two statements are the log and the commit.
+fn fill<'a>(round: &mut Round<'a>, book: &'a Book, versions: &Versions, cache: &Cache) {
+    changes::push(round, book, versions);
+    inserts::push(round, book, cache);
+    events::log(round, &book.appended.transitions);
+    round.push(COMMIT, vec![]);
+}
+
+async fn write(lent: &Lent, round: Round<'_>) -> Result<Option<Save>, StoreError> {
+    let commit = round.len() - 1;
+    match lent.connection.run(round).await {
         Ok(answers) => Ok(events::logged(&answers)),
-        // The server said no to a statement before the commit, or the commit was not even sent.
+        // The server said no to a statement before the commit, or nothing was even sent.
         Err(failed) if failed.at.is_none_or(|at| at < commit && failed.error.as_db_error().is_some()) => {
             Err(fault::not_written(&failed.error))
         }

@@ -144,11 +144,11 @@ impl Arrays {
 /// The statements of one table.
 pub struct Sql {
     pub insert: Forms,
-    /// Changes the rows that still have the version given, in the order given.
+    /// Changes the rows, in the order given, or fails if one has not the version given.
     pub update: Forms,
     /// Changes rows that this transaction has made.
     pub fill: String,
-    /// Locks rows that will be written, or only read, and returns their versions, in the order given.
+    /// Locks rows that will be written, or only read, in the order given, or fails if one has not the version given.
     pub lock_for_writing: String,
     pub lock_for_reading: String,
 }
@@ -166,25 +166,29 @@ impl Sql {
         let table = R::NAME;
         let assigned =
             list::<R>(|kind| kind == Kind::Moving, |Column { name, .. }| format!("{name} = u.{name}"));
-        let found = list::<R>(|kind| kind == Kind::Key, |Column { name, .. }| format!("t.{name}"));
         let same_key = on_key::<R>(|name| format!("t.{name} = ANY (ARRAY[u.{name}])"));
         let lock = |strength: &str| {
-            format!(
-                "SELECT x.* FROM {} CROSS JOIN LATERAL (
-                     SELECT {found}, t.xmin AS version FROM {table} t WHERE {} {strength}) x",
-                Arrays::of::<R>(|kind| kind == Kind::Key).spread_out(),
+            let arrays = Arrays::of::<R>(|kind| kind == Kind::Key).and("version", "integer");
+            let locked = format!(
+                "SELECT FROM {} CROSS JOIN LATERAL (
+                     SELECT t.xmin AS version FROM {table} t WHERE {} {strength}) x
+                 WHERE x.version = u.version",
+                arrays.spread_out(),
                 on_key::<R>(|name| format!("t.{name} = u.{name}")),
-            )
+            );
+            or_moved(table, arrays.0[0].1, &locked)
         };
+        let changed = Arrays::of::<R>(|kind| kind != Kind::Fixed).and("version", "integer");
         Sql {
             insert: inserts::<R>(Arrays::of::<R>(|_| true)),
             update: Forms::of(
                 |u| {
-                    format!(
-                        "UPDATE {table} AS t SET {assigned} FROM {u} WHERE {same_key} AND t.xmin = u.version"
-                    )
+                    let updated = format!(
+                        "UPDATE {table} AS t SET {assigned} FROM {u} WHERE {same_key} AND t.xmin = u.version RETURNING 1"
+                    );
+                    or_moved(table, changed.0[0].1, &updated)
                 },
-                &Arrays::of::<R>(|kind| kind != Kind::Fixed).and("version", "integer"),
+                &changed,
             ),
             fill: format!(
                 "UPDATE {table} AS t SET {assigned} FROM {} WHERE {same_key}",
@@ -194,6 +198,13 @@ impl Sql {
             lock_for_reading: lock("FOR SHARE"),
         }
     }
+}
+
+/// A statement that fails unless what it finds is as many rows as its first array, of this type, has elements.
+pub fn or_moved(table: &str, first: &str, found: &str) -> String {
+    format!(
+        "WITH found AS ({found}) SELECT refuse_moved('{table}', count(*), cardinality($1::{first}[])) FROM found"
+    )
 }
 
 fn inserts<R: Table>(arrays: Arrays) -> Forms {

@@ -22,10 +22,12 @@ pub struct Wanted {
     pub sweeps: BTreeSet<RunId>,
     pub triggers: BTreeSet<(TenantId, String)>,
     pub jobs: BTreeSet<JobId>,
+    pub new_jobs: BTreeSet<JobId>,
     pub job_keys: BTreeSet<(TenantId, String)>,
     pub releases: BTreeSet<JobId>,
     pub specs: BTreeSet<JobId>,
     pub executions: BTreeSet<ExecId>,
+    pub new_executions: BTreeSet<ExecId>,
     pub runners: BTreeSet<RunnerKey>,
     pub deliveries: BTreeSet<MessageId>,
     pub claims: BTreeSet<MessageId>,
@@ -67,7 +69,9 @@ impl Wanted {
                 self.groups_of.entry(*id).or_default().insert(name.clone());
             }
             Ask::Family(id) => drop(self.jobs.insert(*id)),
+            Ask::NewJob(id) => drop(self.new_jobs.insert(*id)),
             Ask::Execution(id) => drop(self.executions.insert(*id)),
+            Ask::NewExecution(id) => drop(self.new_executions.insert(*id)),
             Ask::Runner(key) => drop(self.runners.insert(key.clone())),
             Ask::Trigger(tenant, key) => drop(self.triggers.insert((*tenant, key.clone()))),
             Ask::JobKey(tenant, key) => drop(self.job_keys.insert((*tenant, key.clone()))),

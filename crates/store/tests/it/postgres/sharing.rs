@@ -15,6 +15,11 @@ use crate::postgres::server::{
     Answers, Server, ack, complete, granted, heartbeat, lease, number, queue, run_of, submit, tenant,
 };
 
+/// What comes of a save if the one record that it rests on has moved.
+fn moved<T>(table: &str) -> Result<T, StoreError> {
+    Err(StoreError::Conflict(format!("40001: {table}: 1 of 1 rows moved")))
+}
+
 #[test]
 fn two_servers_lease_different_jobs_from_one_queue() {
     with_database(|url| async move {
@@ -82,7 +87,7 @@ fn what_was_only_read_is_protected_too() {
         let late = one.prepare([heartbeat(&lease).into()]).await.unwrap();
         let reason = "enough".into();
         two.must(decisions::runs::CancelRun { tenant: tenant(), run: run.id, reason }).await;
-        assert_eq!(one.finish(late).await, Err(StoreError::Conflict(format!("runs {}", run.id))));
+        assert_eq!(one.finish(late).await, moved("runs"));
     });
 }
 
@@ -100,7 +105,7 @@ fn a_save_that_waited_for_a_row_sees_that_it_moved() {
             client.batch_execute("COMMIT").await.unwrap();
         };
         let (saved, ()) = tokio::join!(saving, committing);
-        assert_eq!(saved, Err(StoreError::Conflict("jobs".into())));
+        assert_eq!(saved, moved("jobs"));
     });
 }
 
@@ -122,7 +127,7 @@ fn a_save_that_waited_for_what_it_read_sees_that_it_moved() {
             client.batch_execute("COMMIT").await.unwrap();
         };
         let (saved, ()) = tokio::join!(server.finish(late), committing);
-        assert_eq!(saved, Err(StoreError::Conflict(format!("runs {}", run.id))));
+        assert_eq!(saved, moved("runs"));
     });
 }
 
@@ -153,9 +158,34 @@ fn a_row_that_was_changed_by_hand_is_read_again() {
         connect(&url).await.batch_execute(sql).await.unwrap();
         let leased = Command::from(lease("r1"));
         let refused = server.perform([leased.clone()]).await;
-        assert_eq!(refused, Err(StoreError::Conflict("jobs".into())));
+        assert_eq!(refused, moved("jobs"));
         assert_eq!(granted(&server.perform([leased]).await.unwrap()), [job]);
         assert_eq!(server.store.job_file(job).await.unwrap().unwrap().job.attempts_max, 7);
+    });
+}
+
+/// Whoever saves alone does not ask for what a command is about to make.
+#[test]
+fn what_was_taken_for_new_and_is_not_is_found_when_it_is_decided_again() {
+    with_database(|url| async move {
+        let (job, leased) = (submit(), lease("r1"));
+        let before = Server::start(&url).await;
+        before.must(job.clone()).await;
+        before.must(leased.clone()).await;
+        let known = before.perform([job.clone().into(), leased.clone().into()]).await.unwrap();
+        drop(before);
+        let after = Server::start(&url).await;
+        let alone = || async {
+            after.submit().await;
+            after.submit().await;
+        };
+        let cases = [(Command::from(job), "jobs_pkey"), (leased.into(), "executions_pkey")];
+        for ((again, key), answer) in cases.into_iter().zip(known) {
+            alone().await;
+            let refused = after.perform([again.clone()]).await;
+            assert!(matches!(&refused, Err(StoreError::Conflict(what)) if what.contains(key)), "{refused:?}");
+            assert_eq!(after.perform([again]).await.unwrap(), [answer]);
+        }
     });
 }
 
