@@ -14,12 +14,12 @@ pub const HOUR: i64 = 3_600;
 const DAY_OF_THE_RUN: i64 = 1_700_000_000;
 
 pub fn run() -> RunId {
-    RunId::minted(Time::from_seconds(DAY_OF_THE_RUN), [7; 10])
+    RunId::minted(Time::from_seconds(DAY_OF_THE_RUN), [7; 8])
 }
 
 /// Two hours older.
 pub fn earlier() -> RunId {
-    RunId::minted(Time::from_seconds(DAY_OF_THE_RUN - 2 * HOUR), [9; 10])
+    RunId::minted(Time::from_seconds(DAY_OF_THE_RUN - 2 * HOUR), [9; 8])
 }
 
 pub fn ms(millis: u64) -> Duration {
