@@ -210,7 +210,13 @@ fn derived_bits(prefix: &str, cause: &str, name: &str) -> [u8; 8] {
 }
 
 fn letters(bits: u128) -> [u8; LETTERS] {
-    std::array::from_fn(|index| ALPHABET[((bits >> (5 * (LETTERS - 1 - index))) & 31) as usize])
+    // Twelve letters are 60 bits, which fit a register.
+    let (high, middle, low) = ((bits >> 120) as u64, (bits >> 60) as u64, bits as u64);
+    std::array::from_fn(|index| {
+        let place = LETTERS - 1 - index;
+        let part = [low, middle, high][place / 12];
+        ALPHABET[((part >> (5 * (place % 12))) & 31) as usize]
+    })
 }
 
 fn bits(text: &str) -> Option<u128> {

@@ -74,9 +74,12 @@ fn an_id_knows_when_it_was_born_to_the_millisecond() {
 fn ids_sort_by_birth_as_values_and_as_texts() {
     macro_rules! check {
         ($id:ident, $prefix:literal, $kind:literal) => {
-            let born: Vec<$id> = (0..2_500i64) // each microsecond of more than two milliseconds
-                .map(|step| $id::minted(Time::from_micros(MOMENT.as_micros() + step), scrambled(step as u64)))
-                .collect();
+            let born: Vec<$id> =
+                (0..2_500i64) // each microsecond of more than two milliseconds
+                    .map(|step| {
+                        $id::minted(Time::from_micros(MOMENT.as_micros() + step), scrambled(step as u64))
+                    })
+                    .collect();
             assert!(born.is_sorted(), "values");
             let texts: Vec<String> = born.iter().map(|id| id.to_string()).collect();
             assert!(texts.is_sorted(), "texts");
