@@ -11,6 +11,7 @@ use wire::{
     BlobId, CollectionId, Digest, ExecId, JobId, MessageId, RunId, TenantId, TokenId, UploadId, VersionId,
 };
 
+use crate::changed::Changed;
 use crate::records::{
     Attempt, AttemptKey, Blob, BlobBytes, Bundle, Cache, CacheName, Collection, Collector, Delivery,
     EffectRow, Execution, Group, GroupId, Job, Log, LogChunk, LogTrim, Possession, PossessionKey, Queue,
@@ -24,8 +25,8 @@ pub trait Kept: Clone + PartialEq + 'static {
     fn key(&self) -> Self::Key;
     fn shelf(book: &Book) -> &Shelf<Self>;
     fn shelf_mut(book: &mut Book) -> &mut Shelf<Self>;
-    fn changed(changes: &Changes) -> &BTreeMap<Self::Key, Self>;
-    fn changed_mut(changes: &mut Changes) -> &mut BTreeMap<Self::Key, Self>;
+    fn changed(changes: &Changes) -> &Changed<Self>;
+    fn changed_mut(changes: &mut Changes) -> &mut Changed<Self>;
 }
 
 /// All records of one kind in the book, in key order: the one global order in which stores write.
@@ -85,8 +86,7 @@ impl<R: Kept> Shelf<R> {
         self.0.values().map(|slot| &*slot.now)
     }
 
-    fn put(&mut self, record: R) {
-        let record = Arc::new(record);
+    fn put(&mut self, record: Arc<R>) {
         match self.0.get_mut(&record.key()) {
             Some(slot) => {
                 slot.now = record;
@@ -126,27 +126,27 @@ impl<R: Kept> Shelf<R> {
 /// What one decision changes.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct Changes {
-    pub tenants: BTreeMap<TenantId, Tenant>,
-    pub runs: BTreeMap<RunId, Run>,
-    pub jobs: BTreeMap<JobId, Job>,
-    pub attempts: BTreeMap<AttemptKey, Attempt>,
-    pub executions: BTreeMap<ExecId, Execution>,
-    pub runners: BTreeMap<RunnerKey, Runner>,
-    pub queues: BTreeMap<QueueId, Queue>,
-    pub deliveries: BTreeMap<MessageId, Delivery>,
-    pub webhooks: BTreeMap<WebhookKey, Webhook>,
-    pub tokens: BTreeMap<TokenId, Token>,
-    pub logs: BTreeMap<ExecId, Log>,
-    pub uploads: BTreeMap<UploadId, Upload>,
-    pub blobs: BTreeMap<BlobId, Blob>,
-    pub possessions: BTreeMap<PossessionKey, Possession>,
-    pub usages: BTreeMap<TenantId, Usage>,
-    pub versions: BTreeMap<VersionId, Version>,
-    pub bundles: BTreeMap<ExecId, Bundle>,
-    pub caches: BTreeMap<CacheName, Cache>,
-    pub collections: BTreeMap<CollectionId, Collection>,
-    pub collector: BTreeMap<(), Collector>,
-    pub groups: BTreeMap<GroupId, Group>,
+    pub tenants: Changed<Tenant>,
+    pub runs: Changed<Run>,
+    pub jobs: Changed<Job>,
+    pub attempts: Changed<Attempt>,
+    pub executions: Changed<Execution>,
+    pub runners: Changed<Runner>,
+    pub queues: Changed<Queue>,
+    pub deliveries: Changed<Delivery>,
+    pub webhooks: Changed<Webhook>,
+    pub tokens: Changed<Token>,
+    pub logs: Changed<Log>,
+    pub uploads: Changed<Upload>,
+    pub blobs: Changed<Blob>,
+    pub possessions: Changed<Possession>,
+    pub usages: Changed<Usage>,
+    pub versions: Changed<Version>,
+    pub bundles: Changed<Bundle>,
+    pub caches: Changed<Cache>,
+    pub collections: Changed<Collection>,
+    pub collector: Changed<Collector>,
+    pub groups: Changed<Group>,
     pub appended: Appended,
 }
 
@@ -320,11 +320,9 @@ impl Book {
     }
 }
 
-fn put_all<R: Kept>(book: &mut Book, records: BTreeMap<R::Key, R>) {
+fn put_all<R: Kept>(book: &mut Book, records: Changed<R>) {
     let shelf = R::shelf_mut(book);
-    for record in records.into_values() {
-        shelf.put(record);
-    }
+    records.into_shared().for_each(|record| shelf.put(record));
 }
 
 macro_rules! kept {
@@ -334,8 +332,8 @@ macro_rules! kept {
             fn key(&self) -> $key { let $it = self; $key_of }
             fn shelf(book: &Book) -> &Shelf<Self> { &book.$shelf }
             fn shelf_mut(book: &mut Book) -> &mut Shelf<Self> { &mut book.$shelf }
-            fn changed(changes: &Changes) -> &BTreeMap<$key, Self> { &changes.$shelf }
-            fn changed_mut(changes: &mut Changes) -> &mut BTreeMap<$key, Self> { &mut changes.$shelf }
+            fn changed(changes: &Changes) -> &Changed<Self> { &changes.$shelf }
+            fn changed_mut(changes: &mut Changes) -> &mut Changed<Self> { &mut changes.$shelf }
         }
     )+};
 }

@@ -13,6 +13,7 @@ pub mod ask;
 pub mod blobs;
 pub mod book;
 pub mod caches;
+pub mod changed;
 pub mod collections;
 pub mod deliveries;
 pub mod doctor;

@@ -16,7 +16,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::clock::Clock;
-use crate::metrics::{Metrics, Steps, steps_of};
+use crate::metrics::{Metrics, Steps};
 use crate::perform::{BATCH_MAX, Batch, Failure, Perform, Settled, WAITING_MAX};
 
 /// Nobody waits for a command that a hint gave rise to.
@@ -173,10 +173,10 @@ struct Saved {
 
 async fn decide<S: Store>(store: &S, mut batch: Batch<Ticket>, now: Time) -> Result<Decided<S>, Saved> {
     match store.load(&batch.asks(), now).await {
-        Err(error) => Err(Saved { batch, steps: Steps::new(), result: Err(error) }),
+        Err(error) => Err(Saved { batch, steps: Steps::default(), result: Err(error) }),
         Ok(Loaded { mut book, now, session }) => {
             batch.handle_loaded(&mut book, now);
-            let steps = steps_of(&book.appended.transitions);
+            let steps = Steps::of(&book.appended.transitions);
             Ok(Decided { batch, book, session, steps })
         }
     }

@@ -119,18 +119,30 @@ impl Default for Metrics {
 }
 
 /// Transitions of a batch, counted before its book is handed to the store and added once they are durable.
-pub type Steps = Vec<(&'static str, &'static str, &'static str)>;
+#[derive(Debug, Default)]
+pub struct Steps(Vec<(Step, u64)>);
 
-pub fn steps_of(transitions: &[Transition]) -> Steps {
-    transitions.iter().map(|step| (step.machine, step.from.unwrap_or(""), step.to)).collect()
+impl Steps {
+    /// There are few kinds of them, so that looking along the list is the quickest way to count.
+    pub fn of(transitions: &[Transition]) -> Steps {
+        let mut counted: Vec<(Step, u64)> = Vec::new();
+        for Transition { machine, from, to, .. } in transitions {
+            let step = Step { machine, from: from.unwrap_or(""), to };
+            match counted.iter_mut().find(|(known, _)| *known == step) {
+                Some((_, times)) => *times += 1,
+                None => counted.push((step, 1)),
+            }
+        }
+        Steps(counted)
+    }
 }
 
 impl Metrics {
     /// A batch is durable.
     pub fn saved(&self, commands: usize, steps: Steps) {
         self.batch_size.observe(commands as f64);
-        for (machine, from, to) in steps {
-            self.transitions.get_or_create(&Step { machine, from, to }).inc();
+        for (step, times) in steps.0 {
+            self.transitions.get_or_create(&step).inc_by(times);
         }
     }
 

@@ -18,8 +18,7 @@ pub struct Group {
 }
 
 pub fn grouped(transitions: &[Transition]) -> Vec<Group> {
-    let same =
-        |a: &Transition, b: &Transition| a.at == b.at && a.entity.root().as_str() == b.entity.root().as_str();
+    let same = |a: &Transition, b: &Transition| a.at == b.at && a.entity.is_filed_with(&b.entity);
     transitions.chunk_by(same).map(packed).collect()
 }
 

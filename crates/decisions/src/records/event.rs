@@ -37,6 +37,25 @@ impl Entity {
     }
 }
 
+impl Entity {
+    /// Whether both are filed under the same, which is told without writing the ids out.
+    pub fn is_filed_with(&self, other: &Entity) -> bool {
+        match (self.job(), other.job()) {
+            (Some(one), Some(other)) => one == other,
+            (Some(_), None) | (None, Some(_)) => false,
+            (None, None) => self == other,
+        }
+    }
+
+    fn job(&self) -> Option<JobId> {
+        match self {
+            Entity::Attempt(AttemptKey { job, .. }) | Entity::Execution(_, job) => Some(*job),
+            Entity::Tenant(_) | Entity::Run(_) | Entity::Delivery(_) => None,
+            Entity::Upload(_) | Entity::Version(_) | Entity::Blob(_) => None,
+        }
+    }
+}
+
 impl fmt::Display for Entity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use decisions::book::{Kept, Shelf};
+use decisions::changed::Changed;
 use decisions::records::{Attempt, Delivery, Execution, Job, Queue, Run, Runner, Tenant, Webhook};
 use decisions::{Book, Changes};
 use wire::JobId;
@@ -38,7 +39,7 @@ impl<R: Kept> Table<R> {
         self.0.get(key).map(|(version, _)| *version)
     }
 
-    fn write(&mut self, changed: &BTreeMap<R::Key, R>) {
+    fn write(&mut self, changed: &Changed<R>) {
         for (key, record) in changed {
             let version = self.version(key).map_or(1, |version| version + 1);
             self.0.insert(key.clone(), (version, Arc::new(record.clone())));
@@ -46,7 +47,7 @@ impl<R: Kept> Table<R> {
     }
 
     /// What a decision read or writes, with the versions it rests on.
-    fn touched(&self, shelf: &Shelf<R>, changed: &BTreeMap<R::Key, R>) -> Versions<R> {
+    fn touched(&self, shelf: &Shelf<R>, changed: &Changed<R>) -> Versions<R> {
         let read = shelf.reads().map(R::key);
         let keys: BTreeSet<R::Key> = read.chain(changed.keys().cloned()).collect();
         keys.into_iter().map(|key| (key.clone(), self.version(&key))).collect()

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use decisions::book::Kept;
+use decisions::changed::Changed;
 use decisions::records::{Blob, Collection, Collector, Possession, Tenant, Upload, Usage, Version};
 use decisions::tenants::EnsureTenant;
 use decisions::{Answer, Book, Command, Policy, Refusal, decide};
@@ -85,10 +86,10 @@ impl World {
         self.uploads.extend(changes.uploads);
         self.blobs.extend(changes.blobs);
         self.usages.extend(changes.usages);
-        replace(&mut self.possessions, changes.possessions.into_values());
-        replace(&mut self.versions, changes.versions.into_values());
-        replace(&mut self.collections, changes.collections.into_values());
-        self.collector = changes.collector.into_values().next().or(self.collector.take());
+        replace(&mut self.possessions, changes.possessions);
+        replace(&mut self.versions, changes.versions);
+        replace(&mut self.collections, changes.collections);
+        self.collector = changes.collector.into_iter().next().map(|(_, it)| it).or(self.collector.take());
         changes.appended.blob_bytes.iter().for_each(|it| self.write_bytes(it.blob));
         changes.appended.bytes_gone.iter().for_each(|blob| self.delete_bytes(*blob));
         Ok(decision.answer)
@@ -148,8 +149,8 @@ impl World {
     }
 }
 
-fn replace<R: Kept>(records: &mut Vec<R>, changed: impl Iterator<Item = R>) {
-    for record in changed {
+fn replace<R: Kept>(records: &mut Vec<R>, changed: Changed<R>) {
+    for (_, record) in changed {
         match records.iter_mut().find(|it| it.key() == record.key()) {
             Some(known) => *known = record,
             None => records.push(record),

@@ -37,8 +37,8 @@ fn a_failure_releases_what_needs_a_success() {
                 },
             );
             let mut decision = decide(&cured, command, now, policy)?;
-            for (id, job) in &mut decision.changes.jobs {
-                if let Some(real) = book.jobs.peek(id).filter(|it| it.has_dependents) {
+            for job in decision.changes.jobs.values_mut() {
+                if let Some(real) = book.jobs.peek(&job.id).filter(|it| it.has_dependents) {
                     job.state = real.state;
                 }
             }

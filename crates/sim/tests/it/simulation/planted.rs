@@ -1,6 +1,7 @@
 //! Mistakes planted around decisions, the store, runners and workers: each is found within the seeds that CI plays, by a rule
 //! that it breaks. What is planted is a wrapper; the code itself stays as it is.
 
+use std::mem::take;
 use std::time::Duration;
 
 use decisions::draft::Stated;
@@ -339,8 +340,9 @@ fn a_dependent_is_never_told() {
         spoilt((book, command, now, policy), |book, changes| {
             if let Command::ReleaseDependents(release) = command {
                 let of_it = |job: &wire::JobId| *job == release.job;
-                changes.attempts.retain(|key, _| of_it(&key.job));
-                changes.jobs.retain(|job, _| of_it(job));
+                changes.attempts =
+                    take(&mut changes.attempts).into_iter().filter(|(key, _)| of_it(&key.job)).collect();
+                changes.jobs = take(&mut changes.jobs).into_iter().filter(|(job, _)| of_it(job)).collect();
                 changes.deliveries.clear();
                 let _ = book;
             }
