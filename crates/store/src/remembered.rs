@@ -3,6 +3,10 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
+use decisions::records::{Attempt, Execution, Job, Log, Run, Runner, Tenant, Upload};
+use foldhash::fast::RandomState;
+use machines::Machine;
+
 /// Of each kind; at the limit the kind starts over, which costs a few reads and keeps memory flat.
 const RECORDS_MAX: usize = 16_384;
 
@@ -10,12 +14,37 @@ const RECORDS_MAX: usize = 16_384;
 pub const SPEC_BYTES_MAX: usize = 1_024;
 
 #[derive(Debug)]
-pub struct Remembered<K, R>(HashMap<K, R>);
+pub struct Remembered<K, R>(HashMap<K, R, RandomState>);
 
 impl<K, R> Default for Remembered<K, R> {
     fn default() -> Remembered<K, R> {
-        Remembered(HashMap::new())
+        Remembered(HashMap::default())
     }
+}
+
+/// A kind of record that is remembered.
+pub trait Memorable {
+    /// It will hardly be asked for again: remembering it costs more than reading it then.
+    fn is_over(&self) -> bool;
+}
+
+macro_rules! memorable {
+    ($($record:ty, |$it:ident| $is_over:expr;)+) => {$(
+        impl Memorable for $record {
+            fn is_over(&self) -> bool { let $it = self; $is_over }
+        }
+    )+};
+}
+
+memorable! {
+    Tenant, |_it| false;
+    Run, |_it| false;
+    Job, |it| it.state.is_final();
+    Attempt, |it| it.finished_at.is_some();
+    Execution, |it| it.status.get().is_final();
+    Runner, |_it| false;
+    Log, |_it| false;
+    Upload, |_it| false;
 }
 
 impl<K: Eq + Hash, R> Remembered<K, R> {

@@ -59,6 +59,7 @@ const ROOMS: &[Room] = &[
             "tokio",
             "tokio-postgres",
             "postgres-types",
+            "foldhash",
             "futures-util",
             "thiserror",
             "serde_json",

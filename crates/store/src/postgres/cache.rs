@@ -19,7 +19,7 @@ use decisions::records::{
 use wire::{ExecId, JobId, RunId, TenantId, UploadId};
 
 use crate::postgres::rows::Version;
-use crate::remembered::{Remembered, SPEC_BYTES_MAX};
+use crate::remembered::{Memorable, Remembered, SPEC_BYTES_MAX};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Save {
@@ -59,10 +59,13 @@ pub struct Cache {
     pub specs: Remembered<JobId, Arc<str>>,
 }
 
-impl<R: Kept<Key: Hash>> Remembered<R::Key, (Version, Arc<R>)> {
+impl<R: Kept<Key: Hash> + Memorable> Remembered<R::Key, (Version, Arc<R>)> {
     fn keep_versions(&mut self, shelf: &Shelf<R>, version: Version) {
         for record in shelf.written() {
-            self.keep(record.key(), (version, record.clone()));
+            match record.is_over() {
+                true => self.forget(&record.key()),
+                false => self.keep(record.key(), (version, record.clone())),
+            }
         }
     }
 }
@@ -115,6 +118,9 @@ impl Cache {
             if spec.len() <= SPEC_BYTES_MAX {
                 self.specs.keep(*job, spec.clone());
             }
+        }
+        for job in book.jobs.written().filter(|job| job.is_over()) {
+            self.specs.forget(&job.id);
         }
     }
 

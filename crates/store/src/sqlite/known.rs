@@ -10,10 +10,12 @@ use std::sync::Arc;
 
 use decisions::Book;
 use decisions::book::Kept;
-use decisions::records::{Attempt, AttemptKey, Execution, Job, Log, ReadyKey, Run, Runner, RunnerKey};
+use decisions::records::{
+    Attempt, AttemptKey, Execution, Job, Log, ReadyKey, Run, Runner, RunnerKey, Tenant,
+};
 use wire::{BlobId, Digest, ExecId, JobId, RunId, TenantId};
 
-use crate::remembered::{Remembered, SPEC_BYTES_MAX};
+use crate::remembered::{Memorable, Remembered, SPEC_BYTES_MAX};
 
 #[derive(Default)]
 pub struct Known {
@@ -25,6 +27,7 @@ pub struct Known {
 
 #[derive(Default)]
 pub struct Committed {
+    tenants: Remembered<TenantId, Arc<Tenant>>,
     jobs: Remembered<JobId, Arc<Job>>,
     attempts: Remembered<AttemptKey, Arc<Attempt>>,
     executions: Remembered<ExecId, Arc<Execution>>,
@@ -35,7 +38,7 @@ pub struct Committed {
 }
 
 /// A kind of record that is remembered after its commit.
-pub trait Recalled: Kept<Key: Hash + Eq> {
+pub trait Recalled: Kept<Key: Hash + Eq> + Memorable {
     fn recalled(committed: &Committed) -> &Remembered<Self::Key, Arc<Self>>;
     fn recalled_mut(committed: &mut Committed) -> &mut Remembered<Self::Key, Arc<Self>>;
 }
@@ -52,6 +55,7 @@ macro_rules! recalled {
 }
 
 recalled! {
+    Tenant, tenants;
     Job, jobs;
     Attempt, attempts;
     Execution, executions;
@@ -197,6 +201,7 @@ impl Known {
 
 impl Committed {
     fn keep(&mut self, book: &Book) {
+        self.keep_written::<Tenant>(book);
         self.keep_written::<Job>(book);
         self.keep_written::<Attempt>(book);
         self.keep_written::<Execution>(book);
@@ -206,11 +211,18 @@ impl Committed {
         for (job, spec) in book.appended.specs.iter().filter(|(_, spec)| spec.len() <= SPEC_BYTES_MAX) {
             self.specs.keep(*job, spec.clone());
         }
+        for job in book.jobs.written().filter(|job| job.is_over()) {
+            self.specs.forget(&job.id);
+        }
     }
 
     fn keep_written<R: Recalled>(&mut self, book: &Book) {
         for record in R::shelf(book).written() {
-            R::recalled_mut(self).keep(record.key(), record.clone());
+            let recalled = R::recalled_mut(self);
+            match record.is_over() {
+                true => recalled.forget(&record.key()),
+                false => recalled.keep(record.key(), record.clone()),
+            }
         }
     }
 }

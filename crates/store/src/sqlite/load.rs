@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use decisions::policy::CHUNK;
-use decisions::records::{AttemptKey, Delivery, ReadyKey, RunnerKey, Token, Webhook};
+use decisions::records::{AttemptKey, Delivery, Execution, Job, ReadyKey, RunnerKey, Token, Webhook};
 use decisions::{Ask, Book};
 use rusqlite::Connection;
 use wire::{ExecId, JobId, MessageId, RunId, TenantId, TokenId};
@@ -41,8 +41,13 @@ impl Loader<'_> {
             Ask::Succeeded(id) => self.succeeded(*id),
             Ask::Group(id) => self.group(*id),
             Ask::GroupOf(run, name) => self.group_of(*run, name.as_deref()),
-            Ask::Family(id) | Ask::NewJob(id) => self.family(*id),
-            Ask::Execution(id) | Ask::NewExecution(id) => self.execution_family(*id),
+            Ask::Family(id) => self.family(*id),
+            Ask::Execution(id) => self.execution_family(*id),
+            // If it is there all the same, its key is taken, and the writer says so.
+            Ask::NewJob(id) if self.known.recall::<Job>(id).is_none() => Ok(()),
+            Ask::NewJob(id) => self.family(*id),
+            Ask::NewExecution(id) if self.known.recall::<Execution>(id).is_none() => Ok(()),
+            Ask::NewExecution(id) => self.execution_family(*id),
             Ask::Runner(key) => self.runner(key),
             Ask::Trigger(tenant, key) => self.trigger(*tenant, key),
             Ask::JobKey(tenant, key) => self.job_key(*tenant, key),
@@ -68,9 +73,9 @@ impl Loader<'_> {
     }
 
     pub fn tenant(&mut self, id: TenantId) -> rusqlite::Result<()> {
-        let sql = joined(rows::TENANT, " WHERE id = ?1");
-        let read = || rows::one(self.connection, &sql, [id.text().as_str()], rows::read_tenant);
-        if let Some(tenant) = or_read(self.known.flying(&id), read)? {
+        if !self.book.tenants.has(&id)
+            && let Some(tenant) = or_read(self.known.recall(&id), || rows::tenant(self.connection, id))?
+        {
             self.book.tenants.bring(tenant);
         }
         Ok(())

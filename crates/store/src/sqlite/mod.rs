@@ -450,6 +450,9 @@ impl Store for Sqlite {
 fn refused(error: rusqlite::Error) -> StoreError {
     use rusqlite::ErrorCode;
     match error.sqlite_error_code() {
+        Some(ErrorCode::ConstraintViolation) if was_taken_for_new(&error) => {
+            StoreError::Conflict(error.to_string())
+        }
         Some(ErrorCode::ConstraintViolation) => StoreError::Violation(error.to_string()),
         Some(ErrorCode::DiskFull) => StoreError::Unavailable("the disk is full; free some space".into()),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
@@ -457,4 +460,10 @@ fn refused(error: rusqlite::Error) -> StoreError {
         }
         Some(_) | None => StoreError::Unavailable(error.to_string()),
     }
+}
+
+/// The keys of what a load may take for new.
+fn was_taken_for_new(error: &rusqlite::Error) -> bool {
+    let text = error.to_string();
+    text.ends_with(": jobs.id") || text.ends_with(": executions.id")
 }

@@ -59,6 +59,10 @@ pub fn all<T, P: Params>(
     connection.prepare_cached(sql)?.query_map(params, read)?.collect()
 }
 
+pub fn tenant(connection: &Connection, id: TenantId) -> rusqlite::Result<Option<Tenant>> {
+    one(connection, &[TENANT, " WHERE id = ?1"].concat(), [id.text().as_str()], read_tenant)
+}
+
 pub fn run(connection: &Connection, id: RunId) -> rusqlite::Result<Option<Run>> {
     one(connection, &[RUN, " WHERE id = ?1"].concat(), [id.text().as_str()], read_run)
 }

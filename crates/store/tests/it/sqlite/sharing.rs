@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use decisions::{Answer, Ask};
+use decisions::{Answer, Ask, Command};
 use rusqlite::Connection;
 use store::{Sqlite, Store, StoreError};
 use tempfile::TempDir;
@@ -17,6 +17,25 @@ async fn at_work() -> (TempDir, PathBuf, Desk<Sqlite>) {
     let desk = Desk::at(Sqlite::open(&path).unwrap()).open().await;
     desk.must(submit(1)).await;
     (folder, path, desk)
+}
+
+/// What a command is about to make is not looked for. If it is there, the batch is decided again with everything asked for.
+#[test]
+fn what_was_taken_for_new_and_is_not_is_a_conflict() {
+    block_on(async {
+        let (_folder, path, desk) = at_work().await;
+        desk.must(lease(1)).await;
+        drop(desk);
+        let desk = Desk::at(Sqlite::open(&path).unwrap());
+        desk.must(submit(2)).await;
+        for (again, key) in [(Command::from(submit(1)), "jobs.id"), (lease(1).into(), "executions.id")] {
+            let refused = desk.perform([again]).await;
+            assert!(
+                matches!(&refused, Err(StoreError::Conflict(what)) if what.ends_with(key)),
+                "{refused:?}"
+            );
+        }
+    });
 }
 
 fn reader(path: &Path) -> Connection {
