@@ -1,5 +1,6 @@
 -- The kernel's tables, as in migrations/sqlite, in PostgreSQL's types.
--- The CHECK lists are the machines' states; a test compares them with the tables in crates/machines.
+-- The CHECK lists are the machines' states; a test compares them with the tables in crates/machines. They are written as one
+-- literal: whenever a statement writes, PostgreSQL parses all of its table's checks, and IN is kept as a constant a name.
 --
 -- Keys are compared byte by byte (COLLATE "C"): ids sort by birth, and all servers lock rows in one order.
 -- Tables whose rows change often leave half of each page free (fillfactor), so that an update which touches no indexed
@@ -17,7 +18,7 @@ END $$;
 CREATE TABLE tenants (
     id          text COLLATE "C" NOT NULL PRIMARY KEY,
     name        text COLLATE "C" NOT NULL UNIQUE,
-    state       text        NOT NULL CHECK (state IN ('requested', 'planning', 'provisioning', 'ready', 'updating', 'deleting', 'archived', 'failed')),
+    state       text        NOT NULL CHECK (state = ANY ('{requested,planning,provisioning,ready,updating,deleting,archived,failed}')),
     status_message text     NOT NULL,
     desired_config text     NOT NULL, -- canonical JSON
     revision    bigint      NOT NULL CHECK (revision >= 1), -- the tenant's version
@@ -28,7 +29,7 @@ CREATE TABLE tenants (
 -- Who may call. A token's text is a secret; only its hash is here.
 CREATE TABLE tokens (
     id          text COLLATE "C" NOT NULL PRIMARY KEY,
-    kind        text        NOT NULL CHECK (kind IN ('admin', 'tenant', 'runner')),
+    kind        text        NOT NULL CHECK (kind = ANY ('{admin,tenant,runner}')),
     tenant_id   text COLLATE "C" REFERENCES tenants (id), -- null: not of one tenant
     name        text        NOT NULL,
     hash        bytea       NOT NULL,
@@ -71,8 +72,8 @@ CREATE TABLE runners (
 CREATE TABLE runs (
     id              text COLLATE "C" NOT NULL PRIMARY KEY,
     tenant_id       text COLLATE "C" NOT NULL REFERENCES tenants (id),
-    state           text        NOT NULL CHECK (state IN ('CREATED', 'PLANNING', 'PLAN_FAILED', 'QUEUED', 'RUNNING', 'CANCEL_REQUESTED', 'SUCCESS', 'FAILED', 'CANCELED', 'TIMEOUT', 'REPORTED')),
-    outcome         text        CHECK (outcome IN ('SUCCESS', 'FAILED', 'CANCELED', 'TIMEOUT')),
+    state           text        NOT NULL CHECK (state = ANY ('{CREATED,PLANNING,PLAN_FAILED,QUEUED,RUNNING,CANCEL_REQUESTED,SUCCESS,FAILED,CANCELED,TIMEOUT,REPORTED}')),
+    outcome         text        CHECK (outcome = ANY ('{SUCCESS,FAILED,CANCELED,TIMEOUT}')),
     status_message  text        NOT NULL,
     attempt         integer     NOT NULL CHECK (attempt >= 1),
     rerun_of        text COLLATE "C" REFERENCES runs (id),
@@ -82,7 +83,7 @@ CREATE TABLE runs (
     commit_id       text,
     base            text,
     fail_fast       boolean     NOT NULL,
-    trust           text        NOT NULL CHECK (trust IN ('trusted', 'untrusted')),
+    trust           text        NOT NULL CHECK (trust = ANY ('{trusted,untrusted}')),
     group_name      text,
     group_id        bytea       CHECK (length(group_id) = 32 AND (group_id IS NULL) = (group_name IS NULL)),
     supersede       boolean     NOT NULL CHECK (NOT supersede OR group_id IS NOT NULL),
@@ -90,7 +91,7 @@ CREATE TABLE runs (
     jobs_open       integer     NOT NULL CHECK (jobs_open BETWEEN 0 AND jobs_total),
     required_failed integer     NOT NULL CHECK (required_failed >= 0),
     reports_open    integer     NOT NULL CHECK (reports_open >= 0),
-    sweep           text        CHECK (sweep IN ('canceled', 'timed_out', 'fail_fast')),
+    sweep           text        CHECK (sweep = ANY ('{canceled,timed_out,fail_fast}')),
     swept_to        text COLLATE "C",
     due_at          timestamptz,
     created_at      timestamptz NOT NULL,
@@ -124,7 +125,7 @@ CREATE TABLE jobs (
     run_id          text COLLATE "C" REFERENCES runs (id),
     name            text        NOT NULL,
     job_key         text COLLATE "C",
-    state           text        NOT NULL CHECK (state IN ('PENDING', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELED')),
+    state           text        NOT NULL CHECK (state = ANY ('{PENDING,RUNNING,SUCCEEDED,FAILED,CANCELED}')),
     required        boolean     NOT NULL,
     effect_once     boolean     NOT NULL,
     priority        integer     NOT NULL,
@@ -168,13 +169,13 @@ CREATE TABLE job_needs (
 CREATE TABLE attempts (
     job_id         text COLLATE "C" NOT NULL REFERENCES jobs (id),
     attempt        integer     NOT NULL CHECK (attempt >= 1),
-    state          text        NOT NULL CHECK (state IN ('CREATED', 'QUEUED', 'LEASED', 'STARTING', 'RUNNING', 'UPLOADING', 'SUCCEEDED', 'FAILED', 'CANCEL_REQUESTED', 'CANCELED', 'TIMED_OUT', 'STALE')),
+    state          text        NOT NULL CHECK (state = ANY ('{CREATED,QUEUED,LEASED,STARTING,RUNNING,UPLOADING,SUCCEEDED,FAILED,CANCEL_REQUESTED,CANCELED,TIMED_OUT,STALE}')),
     queue_id       bigint      NOT NULL, -- the job's
     priority       integer     NOT NULL,
     since          timestamptz NOT NULL,
     lost_leases    integer     NOT NULL,
     exec_id        text COLLATE "C",
-    failure_class  text        CHECK (failure_class IN ('infra', 'runner_startup', 'runner_lost', 'timeout', 'flaky', 'compilation', 'test', 'lint', 'failure', 'ambiguous')),
+    failure_class  text        CHECK (failure_class = ANY ('{infra,runner_startup,runner_lost,timeout,flaky,compilation,test,lint,failure,ambiguous}')),
     explanation    text        NOT NULL,
     created_at     timestamptz NOT NULL,
     updated_at     timestamptz NOT NULL,
@@ -204,8 +205,8 @@ CREATE TABLE executions (
     runner_id    text COLLATE "C" NOT NULL,
     runner_shared boolean    NOT NULL, -- by all tenants; otherwise the runner is one of the job's tenant
     lease_hash   bytea       NOT NULL,
-    lease_state  text        NOT NULL CHECK (lease_state IN ('GRANTED', 'ACTIVE', 'EXPIRED', 'REVOKED', 'COMPLETED', 'CANCELED')),
-    status       text        NOT NULL CHECK (status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED', 'DONE', 'ABORTED')),
+    lease_state  text        NOT NULL CHECK (lease_state = ANY ('{GRANTED,ACTIVE,EXPIRED,REVOKED,COMPLETED,CANCELED}')),
+    status       text        NOT NULL CHECK (status = ANY ('{LEASED,IN_PROGRESS,COMMITTED,DONE,ABORTED}')),
     granted_at   timestamptz NOT NULL,
     expires_at   timestamptz NOT NULL,
     timeout_at   timestamptz,
@@ -213,13 +214,13 @@ CREATE TABLE executions (
     due_at       timestamptz,
     started_at   timestamptz,
     finished_at  timestamptz,
-    outcome      text        CHECK (outcome IN ('SUCCEEDED', 'FAILED')),
+    outcome      text        CHECK (outcome = ANY ('{SUCCEEDED,FAILED}')),
     exit_code    integer     CHECK ((outcome IS NULL) = (exit_code IS NULL)),
     summary      text        NOT NULL,
     artifacts    text        NOT NULL, -- a JSON array, or empty
     -- For the index below: one on `status` itself would end HOT at every step between two states.
     has_committed boolean    NOT NULL GENERATED ALWAYS AS (status IN ('COMMITTED', 'DONE')) STORED,
-    CHECK ((finished_at IS NULL) = (lease_state IN ('GRANTED', 'ACTIVE'))),
+    CHECK ((finished_at IS NULL) = (lease_state = ANY ('{GRANTED,ACTIVE}'))),
     FOREIGN KEY (job_id, attempt) REFERENCES attempts (job_id, attempt)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
 -- One live lease per attempt, and at most one commit per job, ever. A lease lives until it finished: the CHECK above says
@@ -233,7 +234,7 @@ CREATE TABLE effects (
     job_id    text COLLATE "C" NOT NULL REFERENCES jobs (id),
     position  integer NOT NULL,
     exec_id   text COLLATE "C" NOT NULL REFERENCES executions (id),
-    kind      text    NOT NULL CHECK (kind IN ('result', 'webhook')),
+    kind      text    NOT NULL CHECK (kind = ANY ('{result,webhook}')),
     body      text    NOT NULL, -- JSON
     PRIMARY KEY (job_id, position)
 );
@@ -247,7 +248,7 @@ CREATE TABLE deliveries (
     subject       text        NOT NULL,
     url           text        NOT NULL,
     body          text        NOT NULL, -- JSON
-    state         text        NOT NULL CHECK (state IN ('pending', 'delivering', 'delivered', 'retry_wait', 'dead_letter')),
+    state         text        NOT NULL CHECK (state = ANY ('{pending,delivering,delivered,retry_wait,dead_letter}')),
     tries         integer     NOT NULL,
     claims        integer     NOT NULL,
     due_at        timestamptz,
@@ -299,7 +300,7 @@ CREATE TABLE blobs (
     id              text COLLATE "C" NOT NULL PRIMARY KEY,
     digest          bytea       NOT NULL CHECK (octet_length(digest) = 32),
     length          bigint      NOT NULL CHECK (length >= 0),
-    state           text        NOT NULL CHECK (state IN ('live', 'tombstoned', 'eligible_for_gc', 'deleted')),
+    state           text        NOT NULL CHECK (state = ANY ('{live,tombstoned,eligible_for_gc,deleted}')),
     refs            bigint      NOT NULL CHECK (refs >= 0),
     barrier_until   timestamptz NOT NULL,
     epoch           bigint      NOT NULL,
@@ -377,7 +378,7 @@ CREATE TABLE uploads (
     digest          bytea       NOT NULL CHECK (octet_length(digest) = 32),
     length          bigint      NOT NULL CHECK (length >= 0),
     blob_id         text COLLATE "C" NOT NULL, -- to be made, so it may never come to be
-    state           text        NOT NULL CHECK (state IN ('initiated', 'parts_uploading', 'pending_commit', 'committed', 'aborted')),
+    state           text        NOT NULL CHECK (state = ANY ('{initiated,parts_uploading,pending_commit,committed,aborted}')),
     parts           text        NOT NULL, -- a JSON array of lengths
     etags           text        NOT NULL, -- a JSON array
     multipart       text,
@@ -400,7 +401,7 @@ CREATE TABLE versions (
     tenant_id       text COLLATE "C" NOT NULL REFERENCES tenants (id),
     package         text COLLATE "C" NOT NULL,
     version         text COLLATE "C" NOT NULL,
-    state           text        NOT NULL CHECK (state IN ('draft', 'published', 'tombstoned')),
+    state           text        NOT NULL CHECK (state = ANY ('{draft,published,tombstoned}')),
     quarantine      text,
     content_hash    bytea       CHECK (octet_length(content_hash) = 32),
     exec_id         text COLLATE "C",
@@ -488,7 +489,7 @@ CREATE INDEX bundle_artifacts_blob ON bundle_artifacts (blob_id);
 -- Files that jobs left for later ones. A name that was dropped is there for the next that saves under it.
 CREATE TABLE caches (
     tenant_id   text COLLATE "C" NOT NULL REFERENCES tenants (id),
-    trust       text COLLATE "C" NOT NULL CHECK (trust IN ('trusted', 'untrusted')),
+    trust       text COLLATE "C" NOT NULL CHECK (trust = ANY ('{trusted,untrusted}')),
     key         text COLLATE "C" NOT NULL,
     id          text COLLATE "C" NOT NULL,
     blob_id     text COLLATE "C" NOT NULL REFERENCES blobs (id),
@@ -527,7 +528,7 @@ CREATE TABLE log_chunks (
 -- Runs of the collector, one at a time.
 CREATE TABLE collections (
     id                text COLLATE "C" NOT NULL PRIMARY KEY,
-    state             text        NOT NULL CHECK (state IN ('running', 'done', 'failed')),
+    state             text        NOT NULL CHECK (state = ANY ('{running,done,failed}')),
     epoch             bigint      NOT NULL,
     holder            bigint      NOT NULL, -- the bits of an unsigned number
     held_until        timestamptz NOT NULL,

@@ -44,7 +44,8 @@ CREATE TABLE webhooks (
 CREATE TABLE queues (
     id          INTEGER NOT NULL PRIMARY KEY,
     tenant_id   TEXT    NOT NULL REFERENCES tenants (id),
-    requires    TEXT    NOT NULL -- a JSON array
+    requires    TEXT    NOT NULL, -- a JSON array
+    UNIQUE (id, tenant_id)
 ) STRICT;
 
 CREATE TABLE runners (
@@ -113,7 +114,7 @@ CREATE TABLE run_plans (
 
 CREATE TABLE jobs (
     id              TEXT    NOT NULL PRIMARY KEY,
-    tenant_id       TEXT    NOT NULL REFERENCES tenants (id),
+    tenant_id       TEXT    NOT NULL,
     run_id          TEXT    REFERENCES runs (id),
     name            TEXT    NOT NULL,
     job_key         TEXT,
@@ -123,7 +124,7 @@ CREATE TABLE jobs (
     required        INTEGER NOT NULL,
     effect_once     INTEGER NOT NULL,
     priority        INTEGER NOT NULL,
-    queue_id        INTEGER NOT NULL REFERENCES queues (id),
+    queue_id        INTEGER NOT NULL,
     attempts        INTEGER NOT NULL CHECK (attempts BETWEEN 1 AND attempts_max),
     attempts_max    INTEGER NOT NULL,
     retry_on        TEXT    NOT NULL, -- failure classes, joined by commas
@@ -140,7 +141,9 @@ CREATE TABLE jobs (
         CHECK (NOT reusable OR (state = 'SUCCEEDED' AND run_id IS NOT NULL AND input_key IS NOT NULL)),
     free_at         INTEGER, -- until then, a runner whose lease was taken away may not have heard of it
     created_at      INTEGER NOT NULL,
-    updated_at      INTEGER NOT NULL
+    updated_at      INTEGER NOT NULL,
+    -- A queue of the same tenant, which has to be there.
+    FOREIGN KEY (queue_id, tenant_id) REFERENCES queues (id, tenant_id)
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX jobs_key ON jobs (tenant_id, job_key) WHERE job_key IS NOT NULL;
 CREATE INDEX jobs_run ON jobs (run_id, id) WHERE run_id IS NOT NULL;
@@ -172,7 +175,7 @@ CREATE TABLE attempts (
     lost_leases    INTEGER NOT NULL,
     exec_id        TEXT,
     failure_class  TEXT
-        CHECK (failure_class = 'infra' OR failure_class = 'runner_startup' OR failure_class = 'runner_lost'
+        CHECK (failure_class IS NULL OR failure_class = 'infra' OR failure_class = 'runner_startup' OR failure_class = 'runner_lost'
             OR failure_class = 'timeout' OR failure_class = 'flaky' OR failure_class = 'compilation'
             OR failure_class = 'test' OR failure_class = 'lint' OR failure_class = 'failure'
             OR failure_class = 'ambiguous'),

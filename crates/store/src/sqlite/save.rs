@@ -250,12 +250,14 @@ fn insert_job(insert: &mut Statement<'_>, it: &Job) -> rusqlite::Result<()> {
 
 fn write_attempts(connection: &Connection, attempts: &Shelf<Attempt>) -> rusqlite::Result<()> {
     let mut insert = connection.prepare_cached(INSERT_ATTEMPT)?;
+    let mut progress = connection.prepare_cached(PROGRESS_ATTEMPT)?;
     let mut update = connection.prepare_cached(UPDATE_ATTEMPT)?;
     let mut enter = connection.prepare_cached(ENTER_QUEUE)?;
     let mut leave = connection.prepare_cached(LEAVE_QUEUE)?;
     for (before, attempt) in attempts.writes() {
         match before {
             None => insert_attempt(&mut insert, attempt)?,
+            Some(before) if is_on_its_way(before, attempt) => progress_attempt(&mut progress, attempt)?,
             Some(_) => update_attempt(&mut update, attempt)?,
         }
         // The queue table holds exactly the attempts in QUEUED.
@@ -288,6 +290,28 @@ fn insert_attempt(insert: &mut Statement<'_>, it: &Attempt) -> rusqlite::Result<
         micros(it.created_at),
         micros(it.updated_at),
         it.finished_at.map(micros),
+    ])?;
+    Ok(())
+}
+
+/// It has a lease and goes on. SQLite looks at every name that `failure_class` may have whenever a statement names it.
+const PROGRESS_ATTEMPT: &str =
+    "UPDATE attempts SET state = ?3, exec_id = ?4, updated_at = ?5 WHERE job_id = ?1 AND attempt = ?2";
+
+fn is_on_its_way(before: &Attempt, it: &Attempt) -> bool {
+    (before.lost_leases, before.failure_class, before.finished_at)
+        == (it.lost_leases, it.failure_class, it.finished_at)
+        && before.explanation == it.explanation
+}
+
+fn progress_attempt(progress: &mut Statement<'_>, it: &Attempt) -> rusqlite::Result<()> {
+    let execution = it.execution.map(|id| id.text());
+    progress.execute(params![
+        it.key.job.text().as_str(),
+        it.key.index,
+        it.state.get().as_str(),
+        execution.as_ref().map(|text| text.as_str()),
+        micros(it.updated_at),
     ])?;
     Ok(())
 }

@@ -62,9 +62,10 @@ fn committed() -> BTreeSet<String> {
     names(execution::State::STATES.iter().filter(|state| state.has_committed()).map(|state| state.as_str()))
 }
 
-/// The texts between single quotes.
+/// The names between single quotes; several in one pair are an array.
 fn quoted(sql: &str) -> BTreeSet<String> {
-    sql.split('\'').skip(1).step_by(2).map(Into::into).collect()
+    let texts = sql.split('\'').skip(1).step_by(2);
+    texts.flat_map(|text| text.trim_matches(['{', '}']).split(',')).map(Into::into).collect()
 }
 
 /// The parenthesised expressions that follow `CHECK`.

@@ -41,6 +41,11 @@ fn ours() -> Place {
     place
 }
 
+/// As the file itself says.
+fn page_bytes(file: &[u8]) -> usize {
+    u16::from_be_bytes([file[16], file[17]]).into()
+}
+
 fn corrupt(result: Result<Sqlite, OpenError>, what: &str) {
     match result {
         Err(OpenError::Corrupt(_)) => {}
@@ -139,9 +144,10 @@ fn what_is_no_database_is_refused_and_left_alone() {
 fn a_database_that_was_cut_off_is_refused_and_left_alone() {
     let place = ours();
     let whole = fs::read(&place.path).unwrap();
-    let pages = whole.len() / 4096;
+    let page = page_bytes(&whole);
+    let pages = whole.len() / page;
     assert!(pages > 20, "{pages} pages");
-    let mut lengths: Vec<usize> = (1..pages).step_by(3).map(|page| page * 4096).collect();
+    let mut lengths: Vec<usize> = (1..pages).step_by(3).map(|at| at * page).collect();
     lengths.extend([2, 17, 99, 100, 512, 4095, 4097, whole.len() / 2 + 7]);
     for length in lengths {
         fs::write(&place.path, &whole[..length]).unwrap();
@@ -155,12 +161,13 @@ fn a_database_that_was_cut_off_is_refused_and_left_alone() {
 fn a_database_with_a_damaged_page_is_refused_and_left_alone() {
     let place = ours();
     let whole = fs::read(&place.path).unwrap();
-    for page in 0..whole.len() / 4096 {
+    let page = page_bytes(&whole);
+    for at in 0..whole.len() / page {
         for filling in [0x00, 0xa5] {
             let mut damaged = whole.clone();
-            damaged[page * 4096..][..4096].fill(filling);
+            damaged[at * page..][..page].fill(filling);
             fs::write(&place.path, &damaged).unwrap();
-            refuse_unchanged(&place.path, &format!("page {page} full of {filling:#x}"));
+            refuse_unchanged(&place.path, &format!("page {at} full of {filling:#x}"));
         }
     }
 }
