@@ -122,7 +122,7 @@ fn a_plan_is_a_table_of_decisions_and_reasons() {
 from delta-ci.yaml · base main
 
 JOB                 DECISION  WHY
-fmt                 reuse     same inputs as run_01hf7qf2r0f44rj289144gj289 2h ago
+fmt                 reuse     same inputs as run_01hf7qf2r0e008j289144gj289 2h ago
 ├─ build            run       no earlier success has these inputs
 │  └─ unit-tests    run       no earlier success has these inputs
 │     └─ package    run       no earlier success has these inputs
@@ -137,7 +137,7 @@ docs                skip      no file of docs/ changed
 discovered: there is no delta-ci.yaml, `deltaci init` writes one · no base
 
 JOB                 DECISION  WHY
-fmt                 reuse     same inputs as run_01hf7qf2r0f44rj289144gj289 2h
+fmt                 reuse     same inputs as run_01hf7qf2r0e008j289144gj289 2h
                               ago
 ├─ build            run       no earlier success has these inputs
 │  └─ unit-tests    run       no earlier success has these inputs

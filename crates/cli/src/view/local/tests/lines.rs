@@ -22,8 +22,8 @@ fn events(happenings: &[(u64, Happening)]) -> Vec<String> {
 fn in_a_pipe_a_run_is_lines_and_nothing_is_written_over() {
     let all: Vec<_> = middle().into_iter().chain(end()).collect();
     let expected = "\
-run_01hf7yat00ew3re1r70w3ge1r7: 5 jobs to run, 1 reused, 1 skipped; from delta-ci.yaml; base 0123456789
-fmt: reused: same inputs as run_01hf7qf2r0f44rj289144gj289 2h ago
+run_01hf7yat00e008e1r70w3ge1r7: 5 jobs to run, 1 reused, 1 skipped; from delta-ci.yaml; base 0123456789
+fmt: reused: same inputs as run_01hf7qf2r0e008j289144gj289 2h ago
 docs: skipped: no file of docs/ changed
 build: started
 executor process: there is no bubblewrap
@@ -53,11 +53,11 @@ deploy: not run: needs package
   │ test two ... FAILED
   test: tests failed (the summary says \"test failed\")
   not run because of it: package, deploy
-  next: deltaci logs run_01hf7yat00ew3re1r70w3ge1r7 --job unit-tests
-        deltaci explain run_01hf7yat00ew3re1r70w3ge1r7
+  next: deltaci logs run_01hf7yat00e008e1r70w3ge1r7 --job unit-tests
+        deltaci explain run_01hf7yat00e008e1r70w3ge1r7
         deltaci run --job unit-tests
 
-FAILED  1 failed, 2 not run, 2 succeeded, 1 reused, 1 skipped in 4.1s  run_01hf7yat00ew3re1r70w3ge1r7
+FAILED  1 failed, 2 not run, 2 succeeded, 1 reused, 1 skipped in 4.1s  run_01hf7yat00e008e1r70w3ge1r7
 ";
     assert_eq!(plain(Screen::plain(None), &all), expected);
 }
@@ -123,9 +123,9 @@ fn what_was_interrupted_tried_again_or_canceled_is_said() {
         ],
     );
     let expected = "\
-run_01hf7qf2r0f44rj289144gj289 was interrupted while a, b ran: it is canceled now; `--resume` would have gone on with it
-run_01hf7qf2r0f44rj289144gj289 was interrupted while a, b ran: going on from what had succeeded
-run_01hf7yat00ew3re1r70w3ge1r7: 2 jobs to run; from delta-ci.yaml; base 0123456789
+run_01hf7qf2r0e008j289144gj289 was interrupted while a, b ran: it is canceled now; `--resume` would have gone on with it
+run_01hf7qf2r0e008j289144gj289 was interrupted while a, b ran: going on from what had succeeded
+run_01hf7yat00e008e1r70w3ge1r7: 2 jobs to run; from delta-ci.yaml; base 0123456789
 a: started
 a: FAILED in 1.0s, trying again: infra: the network failed
 a: started, attempt 2
@@ -133,7 +133,7 @@ canceling: what runs is asked to stop; Ctrl-C again kills it
 canceling: what still runs is killed
 a: CANCELED in 1.0s
 b: not run: the run was canceled
-CANCELED  1 canceled, 1 not run in 2.0s  run_01hf7yat00ew3re1r70w3ge1r7
+CANCELED  1 canceled, 1 not run in 2.0s  run_01hf7yat00e008e1r70w3ge1r7
 ";
     assert_eq!(text, expected);
 }

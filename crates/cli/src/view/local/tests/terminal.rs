@@ -182,8 +182,8 @@ const ENDED: &str = "\
   │ test two ... FAILED
   test: tests failed (the summary says \"test failed\")
   not run because of it: package, deploy
-  next: deltaci logs run_01hf7yat00ew3re1r70w3ge1r7 --job unit-tests
-        deltaci explain run_01hf7yat00ew3re1r70w3ge1r7
+  next: deltaci logs run_01hf7yat00e008e1r70w3ge1r7 --job unit-tests
+        deltaci explain run_01hf7yat00e008e1r70w3ge1r7
         deltaci run --job unit-tests
 
 FAILED  1 failed, 2 not run, 2 succeeded, 1 reused, 1 skipped in 4.1s";
@@ -195,17 +195,17 @@ fn at_80_columns_the_moving_rows_leave_nothing_behind() {
     assert!(!terminal.has_cursor());
     assert!(terminal.said(&["capture-pane", "-p", "-e"]).contains("\x1b[32m"));
     terminal.cue("end");
-    terminal.wait_for(&format!("{OVER_80}{ENDED}\nrun_01hf7yat00ew3re1r70w3ge1r7\nafter it\n"));
+    terminal.wait_for(&format!("{OVER_80}{ENDED}\nrun_01hf7yat00e008e1r70w3ge1r7\nafter it\n"));
     assert!(terminal.has_cursor());
 }
 
 #[test]
 fn at_200_columns_all_of_it_is_there() {
     let terminal = Terminal::of(200, 50, &[]);
-    let over = OVER_80.replace("same inputs 2h", "same inputs as run_01hf7qf2r0f44rj289144gj289 2h");
+    let over = OVER_80.replace("same inputs 2h", "same inputs as run_01hf7qf2r0e008j289144gj289 2h");
     terminal.wait_for(&format!("{over}{MOVING_80}"));
     terminal.cue("end");
-    terminal.wait_for(&format!("{over}{ENDED}  run_01hf7yat00ew3re1r70w3ge1r7\nafter it\n"));
+    terminal.wait_for(&format!("{over}{ENDED}  run_01hf7yat00e008e1r70w3ge1r7\nafter it\n"));
     assert!(terminal.has_cursor());
 }
 
@@ -220,7 +220,7 @@ fn the_moving_rows_follow_the_window() {
     terminal.resize(80, 24);
     terminal.wait_until(&wide, |shown| shown.ends_with(&wide));
     terminal.cue("end");
-    let end = format!("\n24\n{OVER_80}{ENDED}\nrun_01hf7yat00ew3re1r70w3ge1r7\nafter it\n");
+    let end = format!("\n24\n{OVER_80}{ENDED}\nrun_01hf7yat00e008e1r70w3ge1r7\nafter it\n");
     terminal.wait_until(&end, |shown| shown.ends_with(&end));
 }
 
@@ -231,7 +231,7 @@ fn without_colours_and_unicode_it_is_all_there() {
     terminal.wait_for(&signs.signs(format!("{OVER_80}{MOVING_80}")));
     assert!(!terminal.said(&["capture-pane", "-p", "-e"]).contains('\x1b'));
     terminal.cue("end");
-    let end = format!("{OVER_80}{ENDED}\nrun_01hf7yat00ew3re1r70w3ge1r7\nafter it\n");
+    let end = format!("{OVER_80}{ENDED}\nrun_01hf7yat00e008e1r70w3ge1r7\nafter it\n");
     terminal.wait_for(&signs.signs(end));
 }
 
