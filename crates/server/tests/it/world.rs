@@ -134,8 +134,8 @@ impl<S: Store> World<S> {
     /// Never the same twice, always the same in the next test run.
     pub fn random<const N: usize>(&mut self) -> [u8; N] {
         self.minted += 1;
-        let seed = (u128::from(self.minted) << 16 | u128::from(self.number)).to_be_bytes();
-        std::array::from_fn(|index| if index < 10 { seed[index + 6] } else { 0x5a })
+        let seed = (self.minted << 16 | u64::from(self.number)).to_be_bytes();
+        std::array::from_fn(|index| seed.get(index).copied().unwrap_or(0x5a))
     }
 }
 
