@@ -71,7 +71,13 @@ impl Drop for Bucket {
 async fn answer(service: S3Service, request: Request<Incoming>) -> Result<Response<s3s::Body>, Infallible> {
     let of_upload = request.uri().query().is_some_and(|query| query.contains("uploadId="));
     let method = request.method().clone();
-    let answer = match service.call(request.map(s3s::Body::from)).await {
+    // Read to its end also when it is refused: if the connection closes while a client still sends, it may not hear why.
+    let (head, body) = request.into_parts();
+    let Ok(body) = body.collect().await else {
+        return Ok(refusal(StatusCode::BAD_REQUEST, "IncompleteBody"));
+    };
+    let request = Request::from_parts(head, s3s::Body::from(body.to_bytes()));
+    let answer = match service.call(request).await {
         Ok(answer) => answer,
         Err(error) => panic!("{error:?}"),
     };
