@@ -35,9 +35,7 @@ impl Entity {
             Entity::Blob(id) => id.text(),
         }
     }
-}
 
-impl Entity {
     /// Whether both are filed under the same, which is told without writing the ids out.
     pub fn is_filed_with(&self, other: &Entity) -> bool {
         match (self.job(), other.job()) {

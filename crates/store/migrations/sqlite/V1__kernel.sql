@@ -175,10 +175,10 @@ CREATE TABLE attempts (
     lost_leases    INTEGER NOT NULL,
     exec_id        TEXT,
     failure_class  TEXT
-        CHECK (failure_class IS NULL OR failure_class = 'infra' OR failure_class = 'runner_startup' OR failure_class = 'runner_lost'
-            OR failure_class = 'timeout' OR failure_class = 'flaky' OR failure_class = 'compilation'
-            OR failure_class = 'test' OR failure_class = 'lint' OR failure_class = 'failure'
-            OR failure_class = 'ambiguous'),
+        CHECK (failure_class IS NULL OR failure_class = 'infra' OR failure_class = 'runner_startup'
+            OR failure_class = 'runner_lost' OR failure_class = 'timeout' OR failure_class = 'flaky'
+            OR failure_class = 'compilation' OR failure_class = 'test' OR failure_class = 'lint'
+            OR failure_class = 'failure' OR failure_class = 'ambiguous'),
     explanation    TEXT    NOT NULL,
     created_at     INTEGER NOT NULL,
     updated_at     INTEGER NOT NULL,
