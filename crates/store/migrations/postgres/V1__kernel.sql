@@ -275,14 +275,17 @@ CREATE TABLE event_groups (
     size     integer     NOT NULL CHECK (size >= 1),
     at       timestamptz NOT NULL,
     root     text COLLATE "C" NOT NULL, -- what the events are filed under
-    entries  text        NOT NULL -- a JSON array of [machine, entity, from_state, event, to_state, owner, cause]
+    entries  text        NOT NULL -- a JSON array of [machine, entity, from_state, event, to_state, cause], see the view
 );
 CREATE INDEX event_groups_root ON event_groups (root);
 
--- The same, one event per row.
+-- The same, one event per row. An entity that is empty or begins with a slash goes on from the root, and a seventh element
+-- is the owner, if that is another than most.
 CREATE VIEW events AS
-SELECT seq - size + place AS seq, at, entry ->> 0 AS machine, root, entry ->> 1 AS entity, entry ->> 2 AS from_state,
-       entry ->> 3 AS event, entry ->> 4 AS to_state, entry ->> 5 AS owner, entry ->> 6 AS cause
+SELECT seq - size + place AS seq, at, entry ->> 0 AS machine, root,
+       (CASE WHEN left(entry ->> 1, 1) IN ('', '/') THEN root ELSE '' END || (entry ->> 1)) COLLATE "C" AS entity,
+       entry ->> 2 AS from_state, entry ->> 3 AS event, entry ->> 4 AS to_state,
+       coalesce(entry ->> 6, 'Orchestrator') AS owner, entry ->> 5 AS cause
 FROM event_groups CROSS JOIN LATERAL jsonb_array_elements(entries::jsonb) WITH ORDINALITY AS u (entry, place);
 
 -- The number of the last event, and of saves so far. Every save moves this row, as the last thing before its commit, and

@@ -280,15 +280,17 @@ CREATE TABLE event_groups (
     size     INTEGER NOT NULL CHECK (size >= 1),
     at       INTEGER NOT NULL,
     root     TEXT    NOT NULL, -- what the events are filed under
-    entries  TEXT    NOT NULL -- a JSON array of [machine, entity, from_state, event, to_state, owner, cause]
+    entries  TEXT    NOT NULL -- a JSON array of [machine, entity, from_state, event, to_state, cause], see the view
 ) STRICT;
 CREATE INDEX event_groups_root ON event_groups (root);
 
--- The same, one event per row.
+-- The same, one event per row. An entity that is empty or begins with a slash goes on from the root, and a seventh element
+-- is the owner, if that is another than most.
 CREATE VIEW events AS
-SELECT g.seq - g.size + 1 + e.key AS seq, g.at, e.value ->> 0 AS machine, g.root, e.value ->> 1 AS entity,
-       e.value ->> 2 AS from_state, e.value ->> 3 AS event, e.value ->> 4 AS to_state, e.value ->> 5 AS owner,
-       e.value ->> 6 AS cause
+SELECT g.seq - g.size + 1 + e.key AS seq, g.at, e.value ->> 0 AS machine, g.root,
+       iif(substr(e.value ->> 1, 1, 1) IN ('', '/'), g.root, '') || (e.value ->> 1) AS entity,
+       e.value ->> 2 AS from_state, e.value ->> 3 AS event, e.value ->> 4 AS to_state,
+       coalesce(e.value ->> 6, 'Orchestrator') AS owner, e.value ->> 5 AS cause
 FROM event_groups AS g, json_each(g.entries) AS e;
 
 -- Stored bytes. A row is one generation of a digest: its bytes are written once and deleted once.

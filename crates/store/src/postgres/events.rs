@@ -37,7 +37,7 @@ static LOG: LazyLock<Forms> = LazyLock::new(|| {
 });
 
 /// What [`read`] reads.
-pub const COLUMNS: &str = "seq, at, entries";
+pub const COLUMNS: &str = "seq, at, root, entries";
 
 /// To be pushed last before the commit, also if there is nothing to log.
 pub fn log(round: &mut Round<'_>, transitions: &[Transition]) {
@@ -68,6 +68,6 @@ pub fn logged(answers: &[Answer]) -> Option<Save> {
 
 /// The events of a row, in order.
 pub fn read(cells: &mut Cells<'_>) -> Result<Vec<Event>, StoreError> {
-    let (last, at): (i64, Time) = (cells.next()?, cells.next()?);
-    cells.parsed(|entries| unpacked(last, at, entries))
+    let (last, at, root): (i64, Time, String) = (cells.next()?, cells.next()?, cells.next()?);
+    cells.parsed(|entries| unpacked(last, at, &root, entries))
 }

@@ -37,7 +37,7 @@ pub const WEBHOOK: &str =
 pub const RUNNER: &str =
     "SELECT tenant_id, id, acks_missed, barred_until, last_seen_at, capabilities FROM runners";
 pub const READY: &str = "SELECT queue_id, rank, since, job_id, attempt FROM ready";
-pub const EVENT_GROUP: &str = "SELECT seq, at, entries FROM event_groups";
+pub const EVENT_GROUP: &str = "SELECT seq, at, root, entries FROM event_groups";
 
 /// The first row of a query, if there is one.
 pub fn one<T, P: Params>(
@@ -273,8 +273,8 @@ pub fn read_effect(row: &Row<'_>) -> rusqlite::Result<EffectRow> {
 }
 
 pub fn read_event_group(row: &Row<'_>) -> rusqlite::Result<Vec<Event>> {
-    let (last, at) = (row.get(0)?, time(row, 1)?);
-    text(row, 2, |entries| unpacked(last, at, entries))
+    let (last, at, root) = (row.get(0)?, time(row, 1)?, row.get_ref(2)?.as_str()?);
+    text(row, 3, |entries| unpacked(last, at, root, entries))
 }
 
 pub fn read_id<I: FromStr>(row: &Row<'_>) -> rusqlite::Result<I> {

@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use decisions::records::Event;
 use decisions::{Answer, Ask, Command};
 use rusqlite::Connection;
 use store::{Sqlite, Store, StoreError};
 use tempfile::TempDir;
+use wire::Time;
 
 use crate::commands::{ack, complete, heartbeat, job_id, lease, shared, submit};
 use crate::desk::Desk;
@@ -89,6 +91,39 @@ fn a_second_process_may_look_while_the_first_works() {
             assert_eq!(looking.contents().await.jobs.len() as u128, number);
         }
         assert_eq!(looking.store.integrity().await.unwrap(), [] as [&str; 0]);
+    });
+}
+
+/// The log is packed; a person with a shell for SQLite sees it unpacked.
+#[test]
+fn the_log_can_be_read_with_sql() {
+    block_on(async {
+        let (_folder, path, desk) = at_work().await;
+        let lease = lease(1);
+        desk.must(lease.clone()).await;
+        desk.must(ack(&lease)).await;
+        desk.must(complete(&lease)).await;
+        let sql = "SELECT seq, at, machine, entity, from_state, event, to_state, owner, cause FROM events ORDER BY seq";
+        let raw = reader(&path);
+        let mut statement = raw.prepare(sql).unwrap();
+        let read = |row: &rusqlite::Row<'_>| {
+            let at = Time::from_micros(row.get("at")?);
+            Ok(Event {
+                seq: row.get("seq")?,
+                at,
+                machine: row.get("machine")?,
+                entity: row.get("entity")?,
+                from: row.get("from_state")?,
+                event: row.get("event")?,
+                to: row.get("to_state")?,
+                owner: row.get("owner")?,
+                cause: row.get("cause")?,
+            })
+        };
+        let seen: Vec<Event> = statement.query_map([], read).unwrap().map(Result::unwrap).collect();
+        assert_eq!(seen, desk.store.events_after(0, 1_000).await.unwrap());
+        let of_runner = seen.iter().filter(|event| event.owner == "Runner");
+        assert!(of_runner.count() > 0, "an owner that is stored and one that is not: {seen:?}");
     });
 }
 
