@@ -3,7 +3,6 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use decisions::records::Event;
 use server::Clock;
 use server::explain::explain;
 use store::Store;
@@ -110,20 +109,5 @@ async fn told<S: Store>(store: &S, id: &str) -> Result<Option<Told>> {
     };
     // What is stored says more about each job than is shown.
     let plan = plan.map(|text| serde_json::from_str(&text)).transpose().context("a plan cannot be read")?;
-    let events = events.into_iter().map(shown).collect();
     Ok(Some(Told { events, plan: plan.map(|plan| Planned { plan, job }) }))
-}
-
-fn shown(event: Event) -> AuditEvent {
-    AuditEvent {
-        seq: event.seq,
-        at: event.at,
-        machine: event.machine,
-        entity: event.entity,
-        from: event.from,
-        event: event.event,
-        to: event.to,
-        owner: event.owner,
-        cause: event.cause,
-    }
 }

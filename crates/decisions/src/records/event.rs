@@ -86,16 +86,5 @@ pub struct Transition {
 /// The event of an entity's creation.
 pub const CREATE: &str = "Create";
 
-/// A transition as the log returns it, numbered in commit order.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Event {
-    pub seq: i64,
-    pub at: Time,
-    pub machine: String,
-    pub entity: String,
-    pub from: Option<String>,
-    pub event: String,
-    pub to: String,
-    pub owner: String,
-    pub cause: String,
-}
+/// A transition as the log returns it, to us and to those who ask for it.
+pub use wire::api::AuditEvent as Event;

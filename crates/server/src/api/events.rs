@@ -2,7 +2,6 @@
 
 use axum::Json;
 use axum::extract::State;
-use decisions::records::Event;
 use store::Store;
 use wire::api::{AuditEvent, Page};
 use wire::{ExecId, JobId, MessageId, RunId, TenantId, UploadId, VersionId};
@@ -61,8 +60,7 @@ async fn events<S: Store>(
     let more = events.len() > limit;
     events.truncate(limit);
     let next = if more { events.last().map(|event| event.seq) } else { looked_to };
-    let items = events.into_iter().map(view).collect();
-    Ok(Json(Page { items, next: next.map(|seq| seq.to_string()) }))
+    Ok(Json(Page { items: events, next: next.map(|seq| seq.to_string()) }))
 }
 
 async fn of_entity<S: Store>(
@@ -70,7 +68,7 @@ async fn of_entity<S: Store>(
     tenant: TenantId,
     entity: &str,
     after: i64,
-) -> Result<Vec<Event>, Problem> {
+) -> Result<Vec<AuditEvent>, Problem> {
     let not_found = || Problem::not_found("entity_not_found", "thing");
     let id = match resolved(store, tenant, entity).await? {
         Some(id) => id,
@@ -133,7 +131,7 @@ async fn scan<S: Store>(
     tenant: TenantId,
     mut after: i64,
     limit: usize,
-) -> Result<(Vec<Event>, Option<i64>), Problem> {
+) -> Result<(Vec<AuditEvent>, Option<i64>), Problem> {
     let mut found = Vec::new();
     for _ in 0..SCANS_MAX {
         let (events, looked_to) = store.events_scan(tenant, after, SCAN_ROWS).await?;
@@ -148,18 +146,4 @@ async fn scan<S: Store>(
         }
     }
     Ok((found, Some(after)))
-}
-
-fn view(event: Event) -> AuditEvent {
-    AuditEvent {
-        seq: event.seq,
-        at: event.at,
-        machine: event.machine,
-        entity: event.entity,
-        from: event.from,
-        event: event.event,
-        to: event.to,
-        owner: event.owner,
-        cause: event.cause,
-    }
 }

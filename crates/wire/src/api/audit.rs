@@ -11,7 +11,7 @@ pub struct AuditEvent {
     pub seq: i64,
     pub at: Time,
     pub machine: String,
-    /// `run_…`, `job_…/2` (an attempt), `exec_…`, `msg_…` or `ten_…`.
+    /// An id, such as `run_…`; of an attempt, `job_…/2`.
     pub entity: String,
     /// Null when the entity was created.
     pub from: Option<String>,
