@@ -269,60 +269,8 @@ impl Book {
         }
         self.specs.extend(changes.appended.specs.iter().cloned());
         self.plans.extend(changes.appended.plans.iter().cloned());
-        put_all(self, changes.tenants);
-        put_all(self, changes.runs);
-        put_all(self, changes.jobs);
-        put_all(self, changes.attempts);
-        put_all(self, changes.executions);
-        put_all(self, changes.runners);
-        put_all(self, changes.queues);
-        put_all(self, changes.deliveries);
-        put_all(self, changes.webhooks);
-        put_all(self, changes.tokens);
-        put_all(self, changes.logs);
-        put_all(self, changes.uploads);
-        put_all(self, changes.blobs);
-        put_all(self, changes.possessions);
-        put_all(self, changes.usages);
-        put_all(self, changes.versions);
-        put_all(self, changes.bundles);
-        put_all(self, changes.caches);
-        put_all(self, changes.collections);
-        put_all(self, changes.collector);
-        put_all(self, changes.groups);
-        self.appended.extend(changes.appended);
+        self.put_all(changes);
     }
-
-    /// Nothing to write.
-    pub fn is_unchanged(&self) -> bool {
-        self.appended == Appended::default()
-            && self.tenants.writes().next().is_none()
-            && self.runs.writes().next().is_none()
-            && self.jobs.writes().next().is_none()
-            && self.attempts.writes().next().is_none()
-            && self.executions.writes().next().is_none()
-            && self.runners.writes().next().is_none()
-            && self.queues.writes().next().is_none()
-            && self.deliveries.writes().next().is_none()
-            && self.webhooks.writes().next().is_none()
-            && self.tokens.writes().next().is_none()
-            && self.logs.writes().next().is_none()
-            && self.uploads.writes().next().is_none()
-            && self.blobs.writes().next().is_none()
-            && self.possessions.writes().next().is_none()
-            && self.usages.writes().next().is_none()
-            && self.versions.writes().next().is_none()
-            && self.bundles.writes().next().is_none()
-            && self.caches.writes().next().is_none()
-            && self.collections.writes().next().is_none()
-            && self.collector.writes().next().is_none()
-            && self.groups.writes().next().is_none()
-    }
-}
-
-fn put_all<R: Kept>(book: &mut Book, records: Changed<R>) {
-    let shelf = R::shelf_mut(book);
-    records.into_shared().for_each(|record| shelf.put(record));
 }
 
 macro_rules! kept {
@@ -335,7 +283,20 @@ macro_rules! kept {
             fn changed(changes: &Changes) -> &Changed<Self> { &changes.$shelf }
             fn changed_mut(changes: &mut Changes) -> &mut Changed<Self> { &mut changes.$shelf }
         }
-    )+};
+    )+
+
+        impl Book {
+            fn put_all(&mut self, changes: Changes) {
+                $( changes.$shelf.into_shared().for_each(|record| self.$shelf.put(record)); )+
+                self.appended.extend(changes.appended);
+            }
+
+            /// Nothing to write.
+            pub fn is_unchanged(&self) -> bool {
+                self.appended == Appended::default() $( && self.$shelf.writes().next().is_none() )+
+            }
+        }
+    };
 }
 
 kept! {
