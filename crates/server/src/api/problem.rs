@@ -90,54 +90,14 @@ impl Problem {
 
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Problem {
-        let problem = Problem::new(status_of(&refusal), refusal.code(), refusal.to_string());
-        match refusal {
-            Refusal::InvalidInput { field, .. } => Problem { field: Some(field.into()), ..problem },
-            Refusal::LogOffset { expected } => Problem { offset: Some(expected), ..problem },
-            Refusal::StaleLease { .. }
-            | Refusal::LeaseNotAcknowledged
-            | Refusal::CancelRequested
-            | Refusal::CancelNotRequested
-            | Refusal::TenantNotFound
-            | Refusal::TenantNotReady { .. }
-            | Refusal::TenantExists
-            | Refusal::TokenNotFound
-            | Refusal::LogGrows
-            | Refusal::RunNotFound
-            | Refusal::JobNotFound
-            | Refusal::DeliveryNotFound
-            | Refusal::WebhookNotFound
-            | Refusal::RunNotPlanning { .. }
-            | Refusal::RunOver { .. }
-            | Refusal::RunNotOver { .. }
-            | Refusal::RunHasNoPlan
-            | Refusal::JobOver { .. }
-            | Refusal::JobNotRetryable { .. }
-            | Refusal::JobLeased
-            | Refusal::JobNotReady
-            | Refusal::JobConflict
-            | Refusal::AlreadyCommitted
-            | Refusal::PlanInvalid { .. }
-            | Refusal::DeliveryNotDead { .. }
-            | Refusal::ClaimLost
-            | Refusal::UploadNotFound
-            | Refusal::UploadEnded { .. }
-            | Refusal::UploadNotReady { .. }
-            | Refusal::UploadInParts
-            | Refusal::PartsMissing { .. }
-            | Refusal::QuotaExceeded { .. }
-            | Refusal::BlobMissing { .. }
-            | Refusal::VersionNotFound
-            | Refusal::Immutable
-            | Refusal::VersionChanged
-            | Refusal::VersionNotPublished
-            | Refusal::VersionTombstoned
-            | Refusal::RetentionOver
-            | Refusal::CacheNotFound
-            | Refusal::CollectionNotFound
-            | Refusal::CollectionLost
-            | Refusal::MarkNotComplete => problem,
+        let mut problem = Problem::new(status_of(&refusal), refusal.code(), refusal.to_string());
+        if let Refusal::InvalidInput { field, .. } = refusal {
+            problem.field = Some(field.into());
         }
+        if let Refusal::LogOffset { expected } = refusal {
+            problem.offset = Some(expected);
+        }
+        problem
     }
 }
 
