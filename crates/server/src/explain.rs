@@ -5,7 +5,7 @@ use store::{Store, StoreError};
 use wire::{ExecId, JobId};
 
 /// The events that concern an id: of a run, a job with its attempts and executions, one attempt (`job_…/2`), an
-/// execution with its lease, a delivery or a tenant. `None` when nothing is known of it.
+/// execution with its lease, a delivery, an upload, a version, a blob or a tenant. `None` when nothing is known of it.
 pub async fn explain<S: Store>(store: &S, id: &str) -> Result<Option<Vec<Event>>, StoreError> {
     let only_entity = |events: Vec<Event>| events.into_iter().filter(|event| event.entity == id).collect();
     let events: Vec<Event> = if let Ok(execution) = id.parse::<ExecId>() {

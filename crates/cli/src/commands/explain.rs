@@ -18,7 +18,7 @@ use crate::view::screen::Screen;
 /// Without --server or DELTACI_SERVER, or with --data or --database, the database itself is read.
 #[derive(clap::Args)]
 pub struct Args {
-    /// run_…, job_…, job_…/2 (an attempt), exec_…, msg_… or ten_…
+    /// run_…, job_…, job_…/2 (an attempt), exec_… (with its lease), upl_…, ver_…, blob_…, msg_… or ten_…
     id: String,
     #[command(flatten)]
     database: Database,

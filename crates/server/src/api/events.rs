@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use store::Store;
 use wire::api::{AuditEvent, Page};
-use wire::{ExecId, JobId, MessageId, RunId, TenantId, UploadId, VersionId};
+use wire::{BlobId, ExecId, JobId, MessageId, RunId, TenantId, UploadId, VersionId};
 
 use crate::api::document::Routes;
 use crate::api::guard::TenantAccess;
@@ -27,7 +27,7 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
 #[into_params(parameter_in = Query)]
 struct EventsQuery {
     /// A run, a job with its attempts and executions, one attempt (`job_…/2`), an execution, a delivery, an
-    /// upload, a version or the tenant.
+    /// upload, a version, a blob that the tenant has, or the tenant.
     #[param(nullable = false)]
     entity: Option<String>,
     /// Only what was committed after this number.
@@ -92,6 +92,8 @@ async fn resolved<S: Store>(store: &S, tenant: TenantId, entity: &str) -> Result
         store.upload(id).await?.is_some_and(|upload| upload.tenant == tenant)
     } else if let Ok(id) = entity.parse::<VersionId>() {
         version_is_of(store, tenant, id).await?
+    } else if let Ok(id) = entity.parse::<BlobId>() {
+        blob_is_of(store, tenant, id).await?
     } else if let Ok(id) = entity.parse::<ExecId>() {
         match store.execution_job(id).await? {
             Some(job) => job_is_of(store, tenant, job).await?,
@@ -123,6 +125,12 @@ async fn version_is_of<S: Store>(store: &S, tenant: TenantId, id: VersionId) -> 
     let before = id.as_u128().checked_sub(1).map(VersionId::from_u128);
     let found = store.versions_of(tenant, None, before, 1).await?;
     Ok(found.first().is_some_and(|version| version.id == id))
+}
+
+/// Bytes are of all who have them now.
+async fn blob_is_of<S: Store>(store: &S, tenant: TenantId, id: BlobId) -> Result<bool, Problem> {
+    let Some(blob) = store.blob(id).await? else { return Ok(false) };
+    Ok(store.blob_of(tenant, blob.digest).await?.is_some_and(|had| had.id == id))
 }
 
 /// The tenant's rows after `after`, and where to go on unless the log ends there.

@@ -3,10 +3,12 @@
 use serde_json::{Value, json};
 use store::Store;
 
-use crate::api::site::{ADMIN, Site, on_each_store};
+use crate::api::artifacts::{digest_of, text};
+use crate::api::site::{ADMIN, Site, Tenant, on_each_store};
 
 on_each_store!(
     each_thing_explains_itself,
+    what_is_made_of_bytes_explains_itself_to_who_has_it,
     a_reader_that_goes_on_misses_nothing_and_sees_only_its_own,
     runners_are_listed_with_what_they_hold,
 );
@@ -45,6 +47,29 @@ async fn each_thing_explains_itself<S: Store>(site: Site<S>) {
     let next = last["next"].as_str().expect("there is more");
     let rest = site.get(&acme.tenant, &format!("{}/events?entity={run}&after={next}", acme.path)).await;
     assert!(rest.expect(200)["items"][0]["seq"].as_i64() > last["items"][0]["seq"].as_i64());
+}
+
+async fn what_is_made_of_bytes_explains_itself_to_who_has_it<S: Store>(site: Site<S>) {
+    let acme = site.tenant("acme").await;
+    let beta = site.tenant("beta").await;
+    let upload = text(&site.announce(&acme, b"bytes").await["id"]);
+    site.stream(&acme, &upload, b"bytes").await.expect(200);
+    let blob = text(&site.step(&acme, &upload, "commit", json!({})).await.expect(200)["blob_id"]);
+    let draft = json!({"version": "1", "entries": [{"path": "a", "digest": digest_of(b"bytes")}]});
+    let path = format!("{}/packages/app/versions", acme.path);
+    let version = text(&site.post(&acme.tenant, &path, draft).await.expect(201)["id"]);
+    for (entity, machine) in [(&upload, "upload"), (&blob, "blob"), (&version, "version")] {
+        let ask = |tenant: &Tenant| format!("{}/events?entity={entity}", tenant.path);
+        let told = site.get(&acme.tenant, &ask(&acme)).await.expect(200);
+        assert_eq!(
+            (&told["items"][0]["machine"], &told["items"][0]["entity"]),
+            (&json!(machine), &json!(entity))
+        );
+        site.get(&beta.tenant, &ask(&beta)).await.refused(404, "entity_not_found");
+    }
+    // Who brings the same bytes has the same blob.
+    site.bring(&beta, b"bytes").await;
+    site.get(&beta.tenant, &format!("{}/events?entity={blob}", beta.path)).await.expect(200);
 }
 
 async fn a_reader_that_goes_on_misses_nothing_and_sees_only_its_own<S: Store>(site: Site<S>) {
