@@ -2,7 +2,7 @@
 //!
 //! A lease is decided by the kernel, in the order that the store keeps; here it is only decided who asks, for which
 //! tenant, and when. A wake-up may be lost (another server made the job ready, a hint was overtaken): a look at the
-//! store once a second finds the same work.
+//! store once a second finds the same work, however much is heard meanwhile.
 //!
 //! Never: decides who wins a lease; trusts that a wake-up means work.
 
@@ -18,7 +18,7 @@ use decisions::{Answer, Granted, Hint, Refusal};
 use store::{Store, StoreError};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, oneshot, watch};
-use tokio::time::{sleep, timeout};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use wire::{JobId, RunnerId, TenantId, Time};
 
 use crate::engine::Engine;
@@ -105,15 +105,17 @@ impl<S: Store> Dispatch<S> {
 
     async fn listen(self, mut hints: broadcast::Receiver<Hint>) {
         let mut stopping = self.stopping.subscribe();
-        self.look().await;
+        let mut looks = interval(LOOK_EVERY);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let hint = tokio::select! {
                 _ = stopping.wait_for(|stopping| *stopping) => return,
-                hint = timeout(LOOK_EVERY, hints.recv()) => hint,
+                _ = looks.tick() => None,
+                hint = hints.recv() => Some(hint),
             };
             match hint {
-                Ok(Ok(Hint::Ready(queue))) => self.came(queue).await,
-                Ok(Ok(
+                Some(Ok(Hint::Ready(queue))) => self.came(queue).await,
+                Some(Ok(
                     Hint::Plan(_)
                     | Hint::Sweep(_)
                     | Hint::Release(_)
@@ -121,8 +123,8 @@ impl<S: Store> Dispatch<S> {
                     | Hint::Logged(_)
                     | Hint::Reap,
                 )) => {}
-                Ok(Err(RecvError::Lagged(_))) | Err(_) => self.look().await,
-                Ok(Err(RecvError::Closed)) => return,
+                None | Some(Err(RecvError::Lagged(_))) => self.look().await,
+                Some(Err(RecvError::Closed)) => return,
             }
         }
     }

@@ -276,6 +276,28 @@ async fn a_message_that_lacks_a_field_is_told_which<S: Store>(site: Site<S>) {
     assert_eq!(problem.refused(422, "invalid_input")["field"], "capabilities");
 }
 
+/// No hint of the other server comes here; those of a job that prints come all the time.
+#[tokio::test]
+async fn what_another_server_made_ready_is_found_while_a_job_here_prints() {
+    let here = crate::api::site::in_memory().await;
+    let there = Site::open(here.store.clone(), Policy::default(), None).await;
+    let acme = here.tenant("acme").await;
+    let (_, lease) = here.active_job(&acme).await;
+    let waiting = say(&here, &acme, "lease", json!({"runner_id": "r2", "wait_seconds": 20}));
+    let printing = async {
+        waiters(&here, 1).await;
+        there.post(&acme.tenant, &format!("{}/jobs", acme.path), json!({"payload": 1})).await.expect(201);
+        for line in 0.. {
+            here.append(&acme, &lease, 5 * line, b"line\n").await.expect(200);
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::select! {
+        granted = waiting => granted.expect(200),
+        () = printing => unreachable!("it prints for ever"),
+    };
+}
+
 #[tokio::test]
 async fn a_client_that_hangs_up_no_longer_waits() {
     let site = crate::api::site::in_memory().await;
