@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use machines::job;
 use wire::{
     BlobId, CollectionId, Digest, ExecId, JobId, MessageId, RunId, TenantId, TokenId, UploadId, VersionId,
 };
@@ -250,6 +251,11 @@ impl Book {
         }
         for job in changes.jobs.values() {
             self.job_keys.extend(job.key.clone().map(|key| ((job.tenant, key), job.id)));
+            if let Some(succeeded) = job.run.and_then(|run| self.succeeded.get_mut(&run))
+                && job.state == job::State::Succeeded
+            {
+                succeeded.insert(job.name.clone(), job.id);
+            }
         }
         for tenant in changes.tenants.values() {
             self.tenant_names.insert(tenant.name.clone(), tenant.id);

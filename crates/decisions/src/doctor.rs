@@ -4,17 +4,21 @@
 
 mod logs;
 mod plans;
+mod runs;
+mod steps;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use machines::{Description, Machine, attempt, execution, job, lease, run};
+use machines::{Machine, attempt, execution, lease};
+use wire::JobId;
 
-use crate::records::event::CREATE;
 use crate::records::job::derived_state;
 use crate::records::{Attempt, Blob, Delivery, EffectRow, Event, Execution, Group, Job, ReadyKey, Run};
 pub use logs::{LogFile, check_log_file};
-use plans::{check_group, check_plan, check_reuse};
+use plans::check_reuse;
+pub use runs::check_run;
+pub use steps::{Logged, StepsFile, check_steps, replay};
+use steps::{States, check_log};
 
 /// A job with everything filed under it.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +40,8 @@ pub struct JobFile {
 pub struct RunFile {
     pub run: Run,
     pub jobs: Vec<Job>,
+    /// Which of them needs which: (needed, dependent).
+    pub needs: Vec<(JobId, JobId)>,
     /// As it is stored.
     pub plan: Option<Arc<str>>,
     /// The concurrency group that it is found in.
@@ -73,23 +79,6 @@ pub fn check_job(file: &JobFile) -> Vec<Finding> {
     check_queue(file, &mut findings);
     check_reuse(file, &mut findings);
     check_log(&job_states(file), &file.events, &mut findings);
-    findings.found
-}
-
-pub fn check_run(file: &RunFile) -> Vec<Finding> {
-    let mut findings = Findings { entity: file.run.id.to_string(), found: Vec::new() };
-    let run = &file.run;
-    let open = file.jobs.iter().filter(|job| !job.state.is_over()).count() as u32;
-    let failed = file.jobs.iter().filter(|job| job.counted_failed).count() as u32;
-    findings.equal("I8", "jobs_total", run.jobs_total, file.jobs.len() as u32);
-    findings.equal("I8", "jobs_open", run.jobs_open, open);
-    findings.equal("I8", "required_failed", run.required_failed, failed);
-    findings.equal("I15", "reports_open", run.reports_open, file.reports_open);
-    check_outcome(file, open, failed, &mut findings);
-    check_plan(file, &mut findings);
-    check_group(file, &mut findings);
-    let states = BTreeMap::from([(("run", run.id.to_string()), run.state.get().as_str())]);
-    check_log(&states, &file.events, &mut findings);
     findings.found
 }
 
@@ -239,24 +228,8 @@ fn check_queue(file: &JobFile, findings: &mut Findings) {
     findings.equal("I27", "queue entries", &file.ready, &should);
 }
 
-fn check_outcome(file: &RunFile, open: u32, failed: u32, findings: &mut Findings) {
-    let run = &file.run;
-    findings.equal("I8", "has an outcome", run.outcome.is_some(), run.is_over());
-    let Some(outcome) = run.outcome else { return };
-    if outcome == run::State::Success && (open > 0 || failed > 0) {
-        findings.add("I8", format!("SUCCESS with {open} open and {failed} failed jobs"));
-    }
-    let succeeded = |job: &Job| job.state == job::State::Succeeded;
-    if outcome == run::State::Success && !file.jobs.iter().filter(|job| job.required).all(succeeded) {
-        findings.add("I8", "SUCCESS, but a required job did not succeed".into());
-    }
-    if matches!(outcome, run::State::Failed | run::State::Canceled) && open > 0 {
-        findings.add("I8", format!("{} with {open} open jobs", outcome.as_str()));
-    }
-}
-
-fn job_states(file: &JobFile) -> BTreeMap<(&'static str, String), &'static str> {
-    let mut states = BTreeMap::new();
+fn job_states(file: &JobFile) -> States<'static> {
+    let mut states = States::new();
     for attempt in &file.attempts {
         states.insert(("attempt", attempt.key.to_string()), attempt.state.get().as_str());
     }
@@ -282,60 +255,7 @@ pub fn check_blob(file: &BlobFile) -> Vec<Finding> {
     if blob.claimed_by.is_some() && blob.unmarked_by.is_none() {
         findings.add("A2", "it was claimed by a collection that had not looked at it".into());
     }
-    let states = BTreeMap::from([(("blob", blob.id.to_string()), blob.state.get().as_str())]);
+    let states = States::from([(("blob", blob.id.to_string()), blob.state.get().as_str())]);
     check_log(&states, &file.events, &mut findings);
     findings.found
-}
-
-/// Replays the log: every step must be a row of its table, and the last one must lead to what is stored.
-fn check_log(
-    states: &BTreeMap<(&'static str, String), &'static str>,
-    events: &[Event],
-    findings: &mut Findings,
-) {
-    let replayed = match replay(events) {
-        Ok(replayed) => replayed,
-        Err(problem) => return findings.add("I1", problem),
-    };
-    for ((machine, entity), state) in states {
-        let logged = replayed.get(&(machine.to_string(), entity.clone())).map(String::as_str);
-        if logged != Some(*state) {
-            let logged = logged.unwrap_or("nothing");
-            findings.add("I8", format!("{machine} {entity} is stored as {state}, the log leads to {logged}"));
-        }
-    }
-    if replayed.len() != states.len() {
-        findings.add("I8", format!("the log knows {} entities, {} are stored", replayed.len(), states.len()));
-    }
-}
-
-/// The states that a log leads to, by machine and entity.
-pub fn replay(events: &[Event]) -> Result<BTreeMap<(String, String), String>, String> {
-    let mut states: BTreeMap<(String, String), String> = BTreeMap::new();
-    for event in events {
-        let key = (event.machine.clone(), event.entity.clone());
-        let machine = Description::named(&event.machine)
-            .ok_or_else(|| format!("event {}: no machine is called {}", event.seq, event.machine))?;
-        let before = states.get(&key);
-        if before != event.from.as_ref() {
-            return Err(format!(
-                "event {} leaves {:?}, but {} was in {before:?}",
-                event.seq, event.from, event.entity
-            ));
-        }
-        let to = match before {
-            None if event.event == CREATE => Some(machine.initial),
-            None => None,
-            Some(from) => machine.row(from, &event.event).map(|row| row.to),
-        };
-        if to != Some(event.to.as_str()) {
-            let from = event.from.as_deref().unwrap_or("nothing");
-            return Err(format!(
-                "event {}: {} has no row {from} + {} → {}",
-                event.seq, event.machine, event.event, event.to
-            ));
-        }
-        states.insert(key, event.to.clone());
-    }
-    Ok(states)
 }

@@ -166,13 +166,14 @@ const RULES: &[Rule] = &[
     },
     Rule {
         class: FailureClass::RunnerStartup,
-        words: &[
-            "runner startup",
-            "could not prepare workspace",
-            "failed to start container",
-            "executor unavailable",
-        ],
+        words: &["runner startup", "could not prepare workspace", "failed to start container"],
         because: "the runner could not start the job",
+    },
+    // A step may have run: not a word of the rule above, which an effect that may happen once is tried again by.
+    Rule {
+        class: FailureClass::Infra,
+        words: &["executor unavailable"],
+        because: "what runs the job failed under it",
     },
     Rule {
         class: FailureClass::Infra,

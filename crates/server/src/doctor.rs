@@ -1,6 +1,8 @@
 //! The doctor: pages through a store, live or stopped, and checks every invariant that its records show.
 
-use decisions::doctor::{Finding, check_blob, check_delivery, check_job, check_log_file, check_run};
+use decisions::doctor::{
+    Finding, Logged, check_blob, check_delivery, check_job, check_log_file, check_run, check_steps,
+};
 use store::{Store, StoreError};
 
 /// What was looked at, and what does not hold.
@@ -84,7 +86,22 @@ pub async fn examine<S: Store>(store: &S, mut progress: impl FnMut(u64)) -> Resu
         let Some(last) = page.last() else { break };
         after = Some(last.log.execution);
     }
+    for of in Logged::ALL {
+        examine_steps(store, of, &mut report).await?;
+    }
     Ok(report)
+}
+
+async fn examine_steps<S: Store>(store: &S, of: Logged, report: &mut Report) -> Result<(), StoreError> {
+    let mut after: Option<String> = None;
+    loop {
+        let page = store.steps_files_after(of, after.as_deref(), PAGE).await?;
+        page.iter().for_each(|file| report.add(check_steps(of, file)));
+        match page.into_iter().next_back() {
+            Some(last) => after = Some(last.id),
+            None => return Ok(()),
+        }
+    }
 }
 
 async fn examine_log<S: Store>(store: &S, report: &mut Report) -> Result<(), StoreError> {

@@ -131,9 +131,22 @@ impl<S: Store> Engine<S> {
     /// Takes nothing new in, answers what is waiting, and returns when the last of it is durable.
     pub async fn stop(&self) {
         self.stop.send_replace(true);
-        if let Some(task) = self.task.lock().await.take() {
-            task.await.expect("the engine does not panic");
+        if let Some(task) = self.task.lock().await.take()
+            && let Err(panic) = task.await
+        {
+            tracing::error!(%panic, "the engine had ended by a mistake of ours: please report it");
         }
+    }
+
+    /// Why nothing will be written any more in this process, if that is so: only a restart helps.
+    pub fn cannot_write(&self) -> Option<&'static str> {
+        if self.store.has_stopped() {
+            return Some("the disk did not keep what was written: look at it, and start the server again");
+        }
+        // It closes its queue when it stops, and when a mistake of ours outside any one command ends it.
+        let has_ended = self.commands.is_closed() && !*self.stop.borrow();
+        has_ended
+            .then_some("the engine ended by a mistake of ours: please report it, and start the server again")
     }
 }
 

@@ -43,7 +43,7 @@ pub const STOP_TIME_MAX: Duration = Duration::from_secs(10);
 const TICK_MAX: Duration = Duration::from_secs(1);
 const TICK_MIN: Duration = Duration::from_millis(25);
 
-/// How often a server looks whether its store can still write.
+/// How often a server looks whether it can still write.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// Tokens looked at in one step of the search for an admin's.
@@ -163,10 +163,13 @@ impl<S: Store> Server<S> {
         &self.api.engine
     }
 
-    /// Returns when the store will not write any more: what the disk holds is for the next process to find out.
-    pub async fn store_stopped(&self) {
-        while !self.api.engine.store().has_stopped() {
-            tokio::time::sleep(LOOK_EVERY).await;
+    /// Returns, with the reason, when nothing will be written any more: how things stand is for the next process to find out.
+    pub async fn disabled(&self) -> &'static str {
+        loop {
+            match self.api.engine.cannot_write() {
+                Some(why) => return why,
+                None => tokio::time::sleep(LOOK_EVERY).await,
+            }
         }
     }
 

@@ -6,8 +6,9 @@ pub enum StoreError {
     /// Not written: somebody moved first. Load and decide again.
     #[error("the records moved between load and save ({0})")]
     Conflict(String),
-    /// Not written: a constraint of the database refused something in the batch. Split it.
-    #[error("a constraint refused the batch ({0})")]
+    /// Not written: a constraint of the database refused something in the batch, or a record that it asks for cannot be read.
+    /// Split it.
+    #[error("a record was refused ({0})")]
     Violation(String),
     /// Not written: retry later.
     #[error("the store is not available ({0})")]

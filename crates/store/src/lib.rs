@@ -24,7 +24,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use decisions::doctor::{BlobFile, JobFile, LogFile, RunFile};
+use decisions::doctor::{BlobFile, JobFile, LogFile, Logged, RunFile, StepsFile};
 use decisions::records::{
     Blob, Bundle, Cache, Collection, Collector, Delivery, Event, Execution, Job, LaneKey, Log, LogChunk,
     Queue, QueueId, Run, Runner, Tenant, Token, Trust, Upload, Usage, Version, VersionName, Webhook,
@@ -278,6 +278,14 @@ pub trait Store: Send + Sync + 'static {
         limit: usize,
     ) -> impl Future<Output = Result<Vec<RunFile>, StoreError>> + Send;
 
+    /// Pages through all records of a kind in the order of their ids, each with what the log says of it, for the doctor.
+    fn steps_files_after(
+        &self,
+        of: Logged,
+        after: Option<&str>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<StepsFile>, StoreError>> + Send;
+
     /// Pages through all deliveries in id order.
     fn deliveries_after(
         &self,
@@ -365,7 +373,7 @@ pub trait Store: Send + Sync + 'static {
         limit: usize,
     ) -> impl Future<Output = Result<Vec<Version>, StoreError>> + Send;
 
-    /// What the execution that committed the job made visible.
+    /// What the latest of the job's executions that left something made visible: artifacts, or the tests of a failure.
     fn bundle_of(&self, job: JobId) -> impl Future<Output = Result<Option<Bundle>, StoreError>> + Send;
 
     fn collection(

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use decisions::doctor::{BlobFile, JobFile, LogFile, RunFile};
+use decisions::doctor::{BlobFile, JobFile, LogFile, Logged, RunFile, StepsFile};
 use decisions::records::{
     Blob, Bundle, Cache, Collection, Collector, Delivery, Event, Execution, Job, LaneKey, Log, LogChunk,
     Queue, QueueId, Run, Runner, Tenant, Token, Trust, Upload, Usage, Version, VersionName, Webhook,
@@ -289,6 +289,15 @@ impl Store for Memory {
         Ok(later.take(limit).map(|run| tables.run_file(run)).collect())
     }
 
+    async fn steps_files_after(
+        &self,
+        of: Logged,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<StepsFile>, StoreError> {
+        Ok(self.tables().steps_files_after(of, after, limit))
+    }
+
     async fn deliveries_after(
         &self,
         after: Option<MessageId>,
@@ -385,7 +394,9 @@ impl Store for Memory {
     }
 
     async fn bundle_of(&self, job: JobId) -> Result<Option<Bundle>, StoreError> {
-        Ok(self.tables().bundles.all().find(|bundle| bundle.job == job).cloned())
+        let tables = self.tables();
+        let bundles = tables.bundles.all().filter(|bundle| bundle.job == job);
+        Ok(bundles.max_by_key(|bundle| (bundle.created_at, bundle.execution)).cloned())
     }
 
     async fn collection(&self, id: CollectionId) -> Result<Option<Collection>, StoreError> {

@@ -225,7 +225,7 @@ async fn serve<S: Store>(store: Arc<S>, args: &Args, database: &str) -> Result<E
         _ = terminate.recv() => Ok(Exit::Success.into()),
         _ = interrupt.recv() => Ok(Exit::Success.into()),
         // Whoever started us starts us again: that reads what the disk really holds.
-        () = server.store_stopped() => Err(anyhow!("the disk did not keep what was written: look at it, and start the server again")),
+        why = server.disabled() => Err(anyhow!(why)),
     };
     eprintln!("deltaci server stops");
     server.stop().await;

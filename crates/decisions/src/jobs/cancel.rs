@@ -4,7 +4,7 @@ use machines::{Machine, job};
 use wire::{JobId, TenantId};
 
 use crate::jobs::{Force, Stopped, stop_job};
-use crate::records::Job;
+use crate::records::{Job, Run};
 use crate::{Answer, Ask, Decide, Draft, Refusal};
 
 #[derive(Debug, Clone)]
@@ -28,7 +28,9 @@ impl Decide for CancelJob {
             }
             job::State::Pending | job::State::Running => {}
         }
-        match stop_job(draft, self.job, Force::AfterGrace, false, "the job was cancelled") {
+        // A run that is being cancelled has cancelled this job too, whether or not its sweep has come this far.
+        let by_run = job.run.is_some_and(|run| draft.copy::<Run>(&run).is_stopping());
+        match stop_job(draft, self.job, Force::AfterGrace, by_run, "the job was cancelled") {
             Stopped::Over => Ok(Answer::CancelTaken { over: true }),
             Stopped::Asked => Ok(Answer::CancelTaken { over: false }),
             Stopped::TooLate => Err(Refusal::AlreadyCommitted),

@@ -2,6 +2,7 @@
 
 use machines::{Machine, attempt, execution, job};
 use serde_json::json;
+use wire::runner::CompleteStatus;
 
 use crate::Draft;
 use crate::draft::{Hint, Stated};
@@ -25,6 +26,7 @@ pub fn attempt_over(draft: &mut Draft<'_>, mut attempt: Attempt, verdict: Option
         attempt.failure_class = Some(verdict.class);
         attempt.explanation = explain(&job, &verdict, again);
     }
+    let is_whole = said_it_succeeded(draft, &attempt);
     draft.put(attempt);
     if again {
         return next_attempt(draft, job, "the failure is of a class that is retried");
@@ -37,10 +39,18 @@ pub fn attempt_over(draft: &mut Draft<'_>, mut attempt: Attempt, verdict: Option
     }
     // A required job that its run did not stop itself counts as a failure of the run, however it ended.
     job.counted_failed = job.required && job.state != job::State::Succeeded && !by_run;
-    job.reusable = job.state == job::State::Succeeded && job.run.is_some() && job.input_key.is_some();
+    let is_success = job.state == job::State::Succeeded && is_whole;
+    job.reusable = is_success && job.run.is_some() && job.input_key.is_some();
     draft.put(job.clone());
     tell_finished(draft, &job);
     count_out(draft, &job);
+}
+
+/// Its runner lived to say so, and brought what it made. A success after a lost lease has its effect, and perhaps no more.
+fn said_it_succeeded(draft: &Draft<'_>, attempt: &Attempt) -> bool {
+    let execution = attempt.execution.and_then(|id| draft.get::<Execution>(&id));
+    let outcome = execution.and_then(|execution| execution.outcome);
+    outcome.is_some_and(|outcome| outcome.status == CompleteStatus::Succeeded)
 }
 
 /// Queues one more attempt, now or when nobody can still be at work under the last one; that one stays as it is.

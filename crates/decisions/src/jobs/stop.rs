@@ -24,7 +24,7 @@ pub enum Stopped {
     Over,
     /// The runner has been asked.
     Asked,
-    /// The effect has happened.
+    /// The effect has happened, and the job finishes by itself.
     TooLate,
 }
 
@@ -86,8 +86,7 @@ fn stop_active(
             finish_committed(draft, execution, attempt, lease::Event::Revoke, cause);
             return Stopped::Over;
         }
-        // The runner finishes what has happened; a run that is cancelled waits for it.
-        return if by_run { Stopped::Asked } else { Stopped::TooLate };
+        return Stopped::TooLate; // the runner finishes what has happened; a run that is cancelled waits for it
     }
     draft.advance(&mut attempt, attempt::Event::RequestCancel, cause);
     attempt.explanation = cause.into();

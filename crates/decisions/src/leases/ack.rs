@@ -1,10 +1,11 @@
 //! AckLease: the runner accepts; the TTL and the job's own clock begin.
 
 use machines::{attempt, execution, lease};
+use wire::runner::StaleReason;
 use wire::{LeaseKey, RunnerId};
 
 use crate::leases::ack_window::runner_of;
-use crate::leases::fence::{execution_of, family_of, require_live};
+use crate::leases::fence::{execution_of, family_of, require_live, stale};
 use crate::records::{Execution, Job, Runner};
 use crate::{Answer, Ask, Decide, Draft, Refusal};
 
@@ -27,6 +28,9 @@ impl Decide for Ack {
         let lease_ttl = draft.policy.lease_ttl;
         if execution.lease.get() == lease::State::Active {
             return Ok(Answer::Acked { lease_ttl }); // said twice; only a heartbeat extends
+        }
+        if family.is_canceled() {
+            return Err(stale(StaleReason::LeaseRevoked)); // nothing begins; the run's sweep takes the lease
         }
         draft.advance(&mut execution, lease::Event::Ack, "AckLease");
         draft.advance(&mut execution, execution::Event::Start, "AckLease");

@@ -25,7 +25,7 @@ impl Decide for Commit {
 
     fn decide(&self, draft: &mut Draft<'_>) -> Result<Answer, Refusal> {
         let mut execution = execution_of(draft, self.lease, &self.runner)?;
-        if execution.status.get().has_committed() {
+        if execution.commit_said {
             return Ok(Answer::Committed { duplicate: false }); // said twice: the first time counts
         }
         require_active(&execution, draft.now)?;
@@ -39,6 +39,7 @@ impl Decide for Commit {
             return Err(Refusal::InvalidInput { field: "effects", problem });
         }
         draft.advance(&mut execution, execution::Event::Commit, "Commit");
+        execution.commit_said = true;
         self.apply_effects(draft, &execution);
         draft.put(execution);
         Ok(Answer::Committed { duplicate: false })

@@ -11,7 +11,7 @@ use crate::jobs::attempt_over;
 use crate::leases::ended::put_ended;
 use crate::leases::fence::{execution_of, family_of, require_active};
 use crate::leases::recovery::{finish_committed, walk_to_uploading};
-use crate::leases::stored::Stored;
+use crate::leases::stored::{Publishing, Stored};
 use crate::policy::{TEXT_BYTES_MAX, shortened};
 use crate::records::{Attempt, Execution, Job, Outcome};
 use crate::{Answer, Ask, Decide, Draft, Refusal};
@@ -51,15 +51,7 @@ impl Decide for Complete {
         execution.summary = shortened(&self.summary, TEXT_BYTES_MAX).into();
         execution.artifacts = self.artifacts.clone();
         if execution.status.get().has_committed() {
-            let note = match self.status {
-                CompleteStatus::Succeeded => "Complete",
-                CompleteStatus::Failed => "Complete FAILED, but the effect had happened",
-            };
-            self.keep_stored(draft, &execution)?;
-            if self.status == CompleteStatus::Succeeded {
-                self.saves.iter().try_for_each(|saves| saves.keep(draft, &execution))?;
-            }
-            finish_committed(draft, execution, family.attempt, lease::Event::Complete, note);
+            self.end_committed(draft, execution, family.attempt)?;
             return Ok(Answer::Completed { accepted: true });
         }
         family.require_open_run()?;
@@ -68,16 +60,14 @@ impl Decide for Complete {
             acknowledge_cancel(draft, execution, family.attempt, by_run);
             return Ok(Answer::Completed { accepted: false });
         }
-        if self.status == CompleteStatus::Succeeded
-            && let Some(problem) = self.stored.as_ref().and_then(|stored| stored.conflict(draft))
-        {
+        if let Some(problem) = self.conflict(draft) {
             let verdict = Verdict { class: FailureClass::Failure, because: problem };
             self.fail(draft, execution, family.attempt, verdict);
             return Ok(Answer::Completed { accepted: true });
         }
         match self.status {
             CompleteStatus::Succeeded => {
-                self.keep_stored(draft, &execution)?;
+                self.keep_stored(draft, &execution, Publishing::Asked)?;
                 self.saves.iter().try_for_each(|saves| saves.keep(draft, &execution))?;
                 draft.advance(&mut execution, execution::Event::Commit, "Complete");
                 finish_committed(draft, execution, family.attempt, lease::Event::Complete, "Complete");
@@ -92,12 +82,52 @@ impl Decide for Complete {
 }
 
 impl Complete {
-    fn keep_stored(&self, draft: &mut Draft<'_>, execution: &Execution) -> Result<(), Refusal> {
+    /// After `Commit` the job has succeeded, whatever is said now: what stands in the way of its version stands only in that.
+    fn end_committed(
+        &self,
+        draft: &mut Draft<'_>,
+        execution: Execution,
+        attempt: Attempt,
+    ) -> Result<(), Refusal> {
+        let is_taken = self.conflict(draft).is_some();
+        let note = match self.status {
+            CompleteStatus::Succeeded if is_taken => {
+                "Complete, but its version is published and holds something else"
+            }
+            CompleteStatus::Succeeded => "Complete",
+            CompleteStatus::Failed => "Complete FAILED, but the effect had happened",
+        };
+        let publishing = if is_taken { Publishing::Impossible } else { Publishing::Asked };
+        self.keep_stored(draft, &execution, publishing)?;
+        if self.status == CompleteStatus::Succeeded {
+            self.saves.iter().try_for_each(|saves| saves.keep(draft, &execution))?;
+        }
+        let job = execution.job();
+        finish_committed(draft, execution, attempt, lease::Event::Complete, note);
+        if is_taken {
+            let job: Job = draft.copy(&job);
+            draft.put(Job { reusable: false, ..job }); // another run would fail
+        }
+        Ok(())
+    }
+
+    /// Why it cannot publish what it made.
+    fn conflict(&self, draft: &Draft<'_>) -> Option<String> {
+        let succeeded = self.status == CompleteStatus::Succeeded;
+        self.stored.as_ref().filter(|_| succeeded)?.conflict(draft)
+    }
+
+    fn keep_stored(
+        &self,
+        draft: &mut Draft<'_>,
+        execution: &Execution,
+        publishing: Publishing,
+    ) -> Result<(), Refusal> {
         let Some(stored) = &self.stored else { return Ok(()) };
         if draft.copy::<Job>(&execution.job()).tenant != stored.tenant {
             return Err(Refusal::TenantNotFound);
         }
-        stored.keep(draft, execution)
+        stored.keep(draft, execution, publishing)
     }
 
     fn fail(&self, draft: &mut Draft<'_>, mut execution: Execution, mut attempt: Attempt, verdict: Verdict) {

@@ -124,6 +124,7 @@ impl Lease {
             due_at: Some(expires_at),
             started_at: None,
             finished_at: None,
+            commit_said: false,
             outcome: None,
             summary: String::new(),
             artifacts: String::new(),

@@ -37,6 +37,13 @@ pub struct Publish {
     pub verdict: Verdict,
 }
 
+/// Whether what a job made becomes the version that it names, if it names one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Publishing {
+    Asked,
+    Impossible,
+}
+
 const ARTIFACTS_MAX: usize = 10_000;
 
 impl Stored {
@@ -62,7 +69,12 @@ impl Stored {
     }
 
     /// In the commit that sets COMMITTED.
-    pub fn keep(&self, draft: &mut Draft<'_>, execution: &Execution) -> Result<(), Refusal> {
+    pub fn keep(
+        &self,
+        draft: &mut Draft<'_>,
+        execution: &Execution,
+        publishing: Publishing,
+    ) -> Result<(), Refusal> {
         if self.artifacts.len() > ARTIFACTS_MAX {
             let problem = format!("{} artifacts; at most {ARTIFACTS_MAX}", self.artifacts.len());
             return Err(Refusal::InvalidInput { field: "artifacts", problem });
@@ -76,7 +88,8 @@ impl Stored {
             artifacts.push(Artifact { kind, path, digest: it.digest, length: blob.length, blob: blob.id });
         }
         self.put_bundle(draft, execution, artifacts);
-        let Some(publish) = &self.publish else { return Ok(()) };
+        let publish = self.publish.as_ref().filter(|_| publishing == Publishing::Asked);
+        let Some(publish) = publish else { return Ok(()) };
         let (version, _) =
             draft_version(draft, publish.id, &self.name(publish), &self.entries(), Some(execution.id))?;
         if version.state.get() == version::State::Draft && version.quarantine.is_none() {

@@ -33,7 +33,9 @@ pub struct Execution {
     pub due_at: Option<Time>,
     pub started_at: Option<Time>,
     pub finished_at: Option<Time>,
-    /// What `Complete` said, kept to recognise a repeat.
+    /// `Commit` was said and taken, kept to recognise a repeat.
+    pub commit_said: bool,
+    /// What `Complete` said, kept likewise.
     pub outcome: Option<Outcome>,
     pub summary: String,
     /// References the runner sent, as JSON.

@@ -44,7 +44,7 @@ pub struct Entry {
     pub blob: BlobId,
 }
 
-/// The artifacts of the execution that committed its job.
+/// What an execution left behind: the artifacts of the one that committed its job, or what the tests of a failure told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bundle {
     pub execution: ExecId,

@@ -1,6 +1,6 @@
 //! Finalise: a run ends with its last open job, in the same commit.
 
-use machines::{Machine, run};
+use machines::{Machine, job, run};
 use serde_json::json;
 
 use crate::draft::Hint;
@@ -17,7 +17,9 @@ pub fn count_out(draft: &mut Draft<'_>, job: &Job) {
     run.updated_at = draft.now;
     if job.counted_failed {
         run.required_failed += 1;
-        if run.fail_fast && run.sweep.is_none() && run.jobs_open > 0 && !run.is_stopping() {
+        // Those that the sweep itself stopped begin no other one.
+        let is_news = run.required_failed == 1 || job.state == job::State::Failed;
+        if run.fail_fast && is_news && run.sweep.is_none() && run.jobs_open > 0 && !run.is_stopping() {
             run.sweep = Some(Sweep::FailFast);
             draft.hint(Hint::Sweep(run.id));
         }

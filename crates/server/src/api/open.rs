@@ -35,11 +35,8 @@ async fn readyz<S: Store>(State(api): State<Api<S>>) -> Result<&'static str, Pro
     if api.is_stopping() {
         return Err(Problem::stopping());
     }
-    if api.engine.store().has_stopped() {
-        return Err(Problem::unavailable(
-            "store_unavailable",
-            "the disk failed: the server must be started again",
-        ));
+    if let Some(why) = api.engine.cannot_write() {
+        return Err(Problem::unavailable("store_unavailable", why));
     }
     api.engine.store().tenants_after(None, 1).await?;
     Ok("ready\n")

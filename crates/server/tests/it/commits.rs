@@ -53,6 +53,21 @@ fn a_completion_without_a_commit_commits() {
     );
 }
 
+/// The lease has ended, and what it would bring now would be acknowledged and lost.
+#[test]
+fn a_commit_after_the_last_word_is_too_late() {
+    check_timeless(
+        "
+        -  submit J
+        -  grant L1 a            -> GRANTED
+        -  ack L1                -> ACTIVE
+        -  complete L1 ok        -> COMPLETED
+        -  commit L1 effects=2   -> refused stale_lease LEASE_COMPLETED
+        -  effects J             -> 0
+    ",
+    );
+}
+
 #[test]
 fn a_failed_completion_commits_nothing() {
     check_timeless(
@@ -127,6 +142,26 @@ fn a_lease_lost_after_the_commit_ends_as_a_success_without_a_second_effect() {
         122s  grant L3 b         -> nothing
         122s  retry J            -> refused job_not_retryable it has not failed
         122s  effects J          -> 1
+    ",
+    );
+}
+
+/// Its effect has happened, but whether all that it made was brought, only its runner could have said.
+#[test]
+fn a_success_without_its_runners_word_is_not_reused() {
+    check(
+        "
+        0s    run R a:key=1 b:key=2
+        0s    grant L1 x a
+        0s    grant L2 x b
+        0s    ack L1
+        0s    ack L2
+        1s    commit L1          -> COMMITTED
+        1s    commit L2          -> COMMITTED
+        2s    complete L1 ok     -> COMPLETED
+        121s  tick               -> moved 1
+        121s  state R            -> REPORTED SUCCESS
+        121s  successes 1 2      -> a
     ",
     );
 }

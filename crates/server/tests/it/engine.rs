@@ -292,3 +292,50 @@ fn whoever_waits_for_work_is_woken_after_the_commit() {
         assert_eq!(hints.recv().await, Ok(ready));
     });
 }
+
+/// A tick that meets it again and again harms nobody else.
+#[test]
+fn a_row_that_cannot_be_read_fails_only_who_asks_for_it() {
+    block_on(async {
+        let damaged = |asks: &[decisions::Ask]| asks.contains(&decisions::Ask::Execution(ExecId::FIRST));
+        let engine = start(Watched::held(Memory::default()).damaged(damaged), Policy::default());
+        engine.store().release_one();
+        engine.perform(EnsureTenant { id: TENANT, name: "default".into() }).await.unwrap();
+        engine.store().save_waits().await;
+        // One is being saved; the next batch has all of the others.
+        let mut first = call(&engine, submit(&engine));
+        assert!(nudge(&mut first).await.is_pending());
+        engine.store().save_waits().await;
+        let mut calls =
+            [call(&engine, submit(&engine)), call(&engine, stray()), call(&engine, submit(&engine))];
+        for call in &mut calls {
+            assert!(nudge(call).await.is_pending());
+        }
+        engine.store().release();
+        let [before, guilty, after] = calls;
+        assert!(before.await.is_ok() && after.await.is_ok());
+        let guilty = guilty.await;
+        assert!(matches!(&guilty, Err(Failure::Bug(what)) if what == "damaged"), "{guilty:?}");
+        first.await.unwrap();
+    });
+}
+
+/// Nobody is told that it works when it does not, and whoever supervises it hears of it.
+#[test]
+fn an_engine_that_a_mistake_ends_says_so() {
+    block_on(async {
+        let panicking = Watched::open(Memory::default()).refusing(|book| {
+            assert!(book.jobs.peek_all().next().is_none(), "a store's own mistake");
+            false
+        });
+        let engine = start(panicking, Policy::default());
+        engine.perform(EnsureTenant { id: TENANT, name: "default".into() }).await.unwrap();
+        assert_eq!(engine.cannot_write(), None);
+        let unheard = engine.perform(submit(&engine)).await;
+        assert!(matches!(unheard, Err(Failure::Unknown(_))), "{unheard:?}");
+        let told = engine.cannot_write().expect("it cannot");
+        assert!(told.contains("mistake of ours"), "{told}");
+        assert!(matches!(engine.perform(stray()).await, Err(Failure::Unavailable(_))));
+        engine.stop().await;
+    });
+}

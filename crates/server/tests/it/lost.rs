@@ -225,6 +225,13 @@ fn an_effect_that_may_happen_once_is_left_to_a_person_after_trouble_around_it() 
         -  complete L3 fail exit=125 runner startup: no such image   -> COMPLETED
         -  class L#1                                            -> runner_startup
         -  attempts L                                           -> 2 of 3
+        # Runners say that also of a job whose steps have begun, or are over.
+        -  submit M once
+        -  grant L4 a M                                         -> GRANTED M 1
+        -  ack L4                                               -> ACTIVE
+        -  complete L4 fail exit=125 executor unavailable: the engine is gone -> COMPLETED
+        -  class M                                              -> ambiguous
+        -  attempts M                                           -> 1 of 3
     ",
     );
 }

@@ -20,6 +20,7 @@ mod cancels;
 mod commits;
 mod delivering;
 mod disk;
+mod doctor;
 mod engine;
 mod faults;
 mod fm_001;

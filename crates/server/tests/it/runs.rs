@@ -315,7 +315,9 @@ fn failing_fast_stops_the_others() {
         -  state d                    -> CANCELED
         -  attempt c                  -> CANCEL_REQUESTED
         -  state R                    -> RUNNING
+        # What the sweep stopped begins no other one.
         -  cancel-ack L3              -> CANCELED
+        -  sweep R                    -> nothing
         -  state R                    -> REPORTED FAILED
     ",
     );
@@ -472,6 +474,25 @@ fn rerunning_makes_a_new_run_of_the_same_plan() {
         -  state T                    -> REPORTED FAILED
         -  rerun U T                  -> QUEUED
         -  count U PENDING            -> 1
+    ",
+    );
+}
+
+/// Also what succeeded only just, in the batch that asks.
+#[test]
+fn what_succeeded_a_moment_ago_is_not_run_again() {
+    check_timeless(
+        "
+        -  run R a b
+        -  grant L1 x a
+        -  ack L1
+        -  grant L2 x b
+        -  ack L2
+        -  complete L1 fail           -> COMPLETED
+        -  complete L2 ok             -> COMPLETED
+        +  rerun S R failed           -> QUEUED
+        -  count S PENDING            -> 1
+        -  attempt S/a                -> QUEUED
     ",
     );
 }

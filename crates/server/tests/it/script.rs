@@ -128,7 +128,7 @@ impl<'a> Line<'a> {
     }
 }
 
-async fn run<P: Place>(world: &mut World<P::Store>, place: &P, script: &str) {
+pub async fn run<P: Place>(world: &mut World<P::Store>, place: &P, script: &str) {
     let lines = Line::read_all(script);
     let mut rest = lines.as_slice();
     while let Some(first) = rest.first() {

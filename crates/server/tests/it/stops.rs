@@ -90,6 +90,46 @@ fn a_cancel_holds_before_its_sweep_has_come() {
     );
 }
 
+/// The run's cancel was first, also for a job that its sweep has not reached and somebody cancels by itself.
+#[test]
+fn a_job_that_is_cancelled_after_its_run_does_not_fail_the_run() {
+    check_timeless(
+        "
+        -  run R a b c
+        -  grant L1 x b
+        -  grant L2 x c
+        -  ack L2
+        -  commit L2                  -> COMMITTED
+        -  cancel R                   -> asked
+        +  cancel a                   -> over
+        +  cancel b                   -> over
+        +  cancel c                   -> refused already_committed
+        -  complete L2 ok             -> COMPLETED
+        -  tick
+        -  state R                    -> REPORTED CANCELED
+    ",
+    );
+}
+
+#[test]
+fn a_lease_that_is_acknowledged_after_the_runs_cancel_begins_nothing() {
+    check_timeless(
+        "
+        -  run R a:once b
+        -  grant L1 x a
+        -  grant L2 x b
+        -  ack L2                     -> ACTIVE
+        -  cancel R                   -> asked
+        -  ack L1                     -> refused stale_lease LEASE_REVOKED
+        -  ack L2                     -> ACTIVE
+        -  cancel-ack L2              -> CANCELED
+        -  tick
+        -  state L1                   -> REVOKED
+        -  state R                    -> REPORTED CANCELED
+    ",
+    );
+}
+
 /// What the clock does to a job of a cancelled run does not depend on how far the sweep has come.
 #[test]
 fn a_runner_lost_between_a_cancel_and_its_sweep_does_not_fail_the_run() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use decisions::doctor::{BlobFile, JobFile, LogFile, RunFile};
+use decisions::doctor::{BlobFile, JobFile, LogFile, Logged, RunFile, StepsFile};
 use decisions::records::{
     Blob, Bundle, Cache, Collection, Collector, Delivery, Event, Execution, Job, LaneKey, Log, LogChunk,
     Queue, QueueId, Run, Runner, Tenant, Token, Trust, Upload, Usage, Version, VersionName, Webhook,
@@ -28,6 +28,7 @@ pub struct Watched<S> {
     permits: Semaphore,
     waiting: Notify,
     guilty: fn(&Book) -> bool,
+    unreadable: fn(&[Ask]) -> bool,
 }
 
 impl<S: Store> Watched<S> {
@@ -46,12 +47,18 @@ impl<S: Store> Watched<S> {
             permits: Semaphore::new(0),
             waiting: Notify::new(),
             guilty: |_| false,
+            unreadable: |_| false,
         }
     }
 
     /// A constraint refuses whatever book is guilty.
     pub fn refusing(self, guilty: fn(&Book) -> bool) -> Watched<S> {
         Watched { guilty, ..self }
+    }
+
+    /// Whoever asks for it meets a row that cannot be read.
+    pub fn damaged(self, unreadable: fn(&[Ask]) -> bool) -> Watched<S> {
+        Watched { unreadable, ..self }
     }
 
     pub fn saves(&self) -> usize {
@@ -78,6 +85,9 @@ impl<S: Store> Store for Watched<S> {
     const SEES_AHEAD: bool = S::SEES_AHEAD;
 
     async fn load(&self, asks: &[Ask], now: Time) -> Result<Loaded<S::Session>, StoreError> {
+        if (self.unreadable)(asks) {
+            return Err(StoreError::Violation("damaged".into()));
+        }
         self.inner.load(asks, now).await
     }
 
@@ -245,6 +255,15 @@ impl<S: Store> Store for Watched<S> {
 
     async fn run_files_after(&self, after: Option<RunId>, limit: usize) -> Result<Vec<RunFile>, StoreError> {
         self.inner.run_files_after(after, limit).await
+    }
+
+    async fn steps_files_after(
+        &self,
+        of: Logged,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<StepsFile>, StoreError> {
+        self.inner.steps_files_after(of, after, limit).await
     }
 
     async fn deliveries_after(

@@ -2,15 +2,16 @@
 //!
 //! Hints are dropped: they may be lost, and a tick must find the same work.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::words::Words;
 use decisions::doctor::{Finding, JobFile, RunFile, check_delivery, check_job, check_run};
 use decisions::draft::Stated;
-use decisions::records::{Delivery, Execution, Run, Tenant};
+use decisions::records::{Delivery, Entity, Execution, Run, Tenant, Transition};
 use decisions::tenants::EnsureTenant;
 use decisions::{Answer, Ask, Changes, Command, Policy};
+use machines::describe::{Description, Row};
 use machines::{Machine, tenant};
 use server::perform::{BATCH_MAX, Batch, Failure, Perform, Settled};
 use server::ticks;
@@ -141,14 +142,28 @@ impl<S: Store> World<S> {
 
 /// Past the one way in.
 impl<S: Store> World<S> {
-    /// Puts the tenant into a state that no command leads to yet.
+    /// Walks the tenant into a state that no command leads to yet.
     pub async fn set_tenant(&mut self, words: &Words<'_>) -> Result<(), String> {
         let mut loaded =
             self.store.load(&[Ask::Tenant(self.tenant)], self.now).await.expect("the store answers");
         let tenant = loaded.book.tenants.peek(&self.tenant).ok_or("there is no tenant")?.clone();
         let state = tenant::State::parse(words.at(0)?).ok_or("a tenant has no such state")?;
+        let way = way(tenant.state.get().as_str(), state.as_str()).ok_or("no row leads there")?;
+        let transitions = way.into_iter().map(|(from, row)| Transition {
+            at: self.now,
+            machine: "tenant",
+            entity: Entity::Tenant(tenant.id),
+            from: Some(from),
+            event: row.event,
+            to: row.to,
+            owner: row.owner,
+            cause: "a test needs it there".into(),
+        });
+        let mut changes = Changes::default();
+        changes.appended.transitions.extend(transitions);
         let tenant = Tenant { state: Stated::stored(state), ..tenant };
-        loaded.book.apply(Changes { tenants: [(tenant.id, tenant)].into(), ..Changes::default() });
+        changes.tenants = [(tenant.id, tenant)].into();
+        loaded.book.apply(changes);
         self.store.save(loaded.session, loaded.book).await.map_err(|error| error.to_string())
     }
 }
@@ -220,4 +235,20 @@ impl<S: Store> World<S> {
         let names = self.names.iter().filter(|(_, named)| matches!(named, Named::Job(id) if *id == job));
         names.map(|(name, _)| name.as_str()).min_by_key(|name| name.len()).unwrap_or("?")
     }
+}
+
+/// The rows that lead from one state of a tenant to another, the fewest first.
+fn way(from: &'static str, to: &str) -> Option<Vec<(&'static str, &'static Row)>> {
+    let table = Description::named("tenant").expect("it is one of ours");
+    let mut ways = VecDeque::from([(from, Vec::new())]);
+    let mut seen = BTreeSet::from([from]);
+    while let Some((at, way)) = ways.pop_front() {
+        if at == to {
+            return Some(way);
+        }
+        for (from, row) in table.steps().filter(|(from, row)| *from == at && seen.insert(row.to)) {
+            ways.push_back((row.to, way.iter().copied().chain([(from, row)]).collect()));
+        }
+    }
+    None
 }

@@ -46,7 +46,7 @@ impl Canonical for Execution {
         (self.id, self.attempt, self.token, self.runner.as_str()).hash(into);
         self.lease.get().as_str().hash(into);
         self.status.get().as_str().hash(into);
-        self.outcome.map(|it| it.status == CompleteStatus::Succeeded).hash(into);
+        (self.commit_said, self.outcome.map(|it| it.status == CompleteStatus::Succeeded)).hash(into);
         if self.lease.get().is_live() {
             for moment in [Some(self.expires_at), self.timeout_at, self.cancel_by, self.due_at] {
                 ahead(now, moment, into);

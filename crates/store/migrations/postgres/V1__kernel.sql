@@ -214,6 +214,7 @@ CREATE TABLE executions (
     due_at       timestamptz,
     started_at   timestamptz,
     finished_at  timestamptz,
+    commit_said  boolean     NOT NULL CHECK (NOT commit_said OR status IN ('COMMITTED', 'DONE')),
     outcome      text        CHECK (outcome = ANY ('{SUCCEEDED,FAILED}')),
     exit_code    integer     CHECK ((outcome IS NULL) = (exit_code IS NULL)),
     summary      text        NOT NULL,
@@ -464,7 +465,7 @@ REFERENCING OLD TABLE AS entries_before NEW TABLE AS entries_after FOR EACH STAT
 CREATE TRIGGER version_entries_deleted AFTER DELETE ON version_entries
 REFERENCING OLD TABLE AS entries_before FOR EACH STATEMENT EXECUTE FUNCTION refuse_entries();
 
--- The artifacts of the execution that committed its job.
+-- What an execution left behind: the artifacts of the one that committed its job, or what the tests of a failure told.
 CREATE TABLE bundles (
     exec_id     text COLLATE "C" NOT NULL PRIMARY KEY REFERENCES executions (id),
     job_id      text COLLATE "C" NOT NULL REFERENCES jobs (id),
@@ -474,7 +475,7 @@ CREATE TABLE bundles (
     dropped     boolean     NOT NULL,
     created_at  timestamptz NOT NULL
 );
-CREATE UNIQUE INDEX bundles_job ON bundles (job_id);
+CREATE INDEX bundles_job ON bundles (job_id, created_at);
 CREATE INDEX bundles_kept ON bundles (keep_until) WHERE NOT dropped AND keep_until IS NOT NULL;
 
 CREATE TABLE bundle_artifacts (

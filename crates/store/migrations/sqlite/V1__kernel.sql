@@ -219,6 +219,7 @@ CREATE TABLE executions (
     due_at       INTEGER,
     started_at   INTEGER,
     finished_at  INTEGER,
+    commit_said  INTEGER NOT NULL CHECK (NOT commit_said OR status IN ('COMMITTED', 'DONE')),
     outcome      TEXT    CHECK (outcome IN ('SUCCEEDED', 'FAILED')),
     exit_code    INTEGER CHECK ((outcome IS NULL) = (exit_code IS NULL)),
     summary      TEXT    NOT NULL,
@@ -456,7 +457,7 @@ BEGIN
     SELECT RAISE (ABORT, 'the entries of a published version do not change');
 END;
 
--- The artifacts of the execution that committed its job.
+-- What an execution left behind: the artifacts of the one that committed its job, or what the tests of a failure told.
 CREATE TABLE bundles (
     exec_id     TEXT    NOT NULL PRIMARY KEY REFERENCES executions (id),
     job_id      TEXT    NOT NULL REFERENCES jobs (id),
@@ -466,7 +467,7 @@ CREATE TABLE bundles (
     dropped     INTEGER NOT NULL,
     created_at  INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
-CREATE UNIQUE INDEX bundles_job ON bundles (job_id);
+CREATE INDEX bundles_job ON bundles (job_id, created_at);
 CREATE INDEX bundles_kept ON bundles (keep_until) WHERE NOT dropped AND keep_until IS NOT NULL;
 
 CREATE TABLE bundle_artifacts (

@@ -177,11 +177,6 @@ impl Tables {
             let stored = self.version_names.get(&version.name).is_some_and(|id| *id != version.id);
             taken(stored || !names.insert(&version.name), "versions_name")?;
         }
-        for (_, bundle) in book.bundles.writes() {
-            if self.bundles.all().any(|it| it.job == bundle.job && it.execution != bundle.execution) {
-                return Err(StoreError::Violation("bundles_job".into()));
-            }
-        }
         self.check_collections(book)
     }
 

@@ -1,9 +1,10 @@
 //! Jobs and runs with everything filed under them.
 
-use decisions::doctor::{JobFile, LogFile, RunFile};
+use decisions::doctor::{JobFile, LogFile, Logged, RunFile, StepsFile};
 use decisions::records::{Attempt, AttemptKey, Event, Execution, Job, Log, Run};
+use machines::Machine;
 use machines::delivery;
-use wire::{ExecId, JobId};
+use wire::{ExecId, JobId, RunId};
 
 use super::tables::Tables;
 
@@ -33,11 +34,38 @@ impl Tables {
         RunFile {
             run: run.clone(),
             jobs: self.jobs.all().filter(|job| job.run == Some(run.id)).cloned().collect(),
+            needs: self.needs_of(run.id),
             plan: self.plans.get(&run.id).cloned(),
             group: run.group_id().and_then(|group| self.groups.get(&group)).cloned(),
             events: self.events_of(&run.id.to_string()),
             reports_open: open.count() as u32,
         }
+    }
+
+    fn needs_of(&self, run: RunId) -> Vec<(JobId, JobId)> {
+        let is_of_run = |id: &JobId| self.jobs.get(id).is_some_and(|job| job.run == Some(run));
+        self.needs.iter().filter(|(needed, _)| is_of_run(needed)).copied().collect()
+    }
+
+    pub fn steps_files_after(&self, of: Logged, after: Option<&str>, limit: usize) -> Vec<StepsFile> {
+        let states: Vec<(String, &str)> = match of {
+            Logged::Tenants => {
+                self.tenants.all().map(|it| (it.id.to_string(), it.state.get().as_str())).collect()
+            }
+            Logged::Deliveries => {
+                self.deliveries.all().map(|it| (it.id.to_string(), it.state.get().as_str())).collect()
+            }
+            Logged::Uploads => {
+                self.uploads.all().map(|it| (it.id.to_string(), it.state.get().as_str())).collect()
+            }
+            Logged::Versions => {
+                self.versions.all().map(|it| (it.id.to_string(), it.state.get().as_str())).collect()
+            }
+        };
+        let later = states.into_iter().filter(|(id, _)| after.is_none_or(|after| id.as_str() > after));
+        let file =
+            |(id, state): (String, &str)| StepsFile { events: self.events_of(&id), id, state: state.into() };
+        later.take(limit).map(file).collect()
     }
 
     pub fn log_files_after(&self, after: Option<ExecId>, limit: usize) -> Vec<LogFile> {

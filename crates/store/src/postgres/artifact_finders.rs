@@ -47,7 +47,9 @@ static VERSIONS_OF_PACKAGE: LazyLock<String> = LazyLock::new(|| {
         *entries::VERSION
     )
 });
-static BUNDLE_OF: LazyLock<String> = LazyLock::new(|| format!("{} WHERE t.job_id = $1", *entries::BUNDLE));
+static BUNDLE_OF: LazyLock<String> = LazyLock::new(|| {
+    format!("{} WHERE t.job_id = $1 ORDER BY t.created_at DESC, t.exec_id DESC LIMIT 1", *entries::BUNDLE)
+});
 
 pub static BLOBS_UNREFERENCED: LazyLock<String> = LazyLock::new(|| {
     format!(

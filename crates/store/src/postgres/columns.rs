@@ -271,6 +271,7 @@ table!(Execution, "executions", |it| {
     Moving due_at: "timestamptz" = it.due_at.map(moment);
     Moving started_at: "timestamptz" = it.started_at.map(moment);
     Moving finished_at: "timestamptz" = it.finished_at.map(moment);
+    Moving commit_said: "boolean" = it.commit_said;
     Moving outcome: "text" = it.outcome.map(|outcome| complete_status(outcome.status));
     Moving exit_code: "integer" = it.outcome.map(|outcome| outcome.exit_code);
     Moving summary: "text" = it.summary.as_str();
@@ -292,6 +293,7 @@ table!(Execution, "executions", |it| {
     due_at: cells.next()?,
     started_at: cells.next()?,
     finished_at: cells.next()?,
+    commit_said: cells.next()?,
     outcome: read_outcome(cells)?,
     summary: cells.next()?,
     artifacts: cells.next()?,

@@ -1,7 +1,7 @@
 //! What the server's errors mean for the batch: decide again, split it, wait, or ask what happened.
 
 use tokio_postgres::Error;
-use tokio_postgres::error::{DbError, SqlState};
+use tokio_postgres::error::{DbError, Severity, SqlState};
 
 use crate::StoreError;
 
@@ -43,6 +43,11 @@ pub fn not_written(error: &Error) -> StoreError {
         Some(refused) => classify(refused),
         None => StoreError::Unavailable(error.to_string()),
     }
+}
+
+/// The server has closed the connection with it: nothing that was sent behind is carried out.
+pub fn is_the_end(refused: &DbError) -> bool {
+    matches!(refused.parsed_severity(), Some(Severity::Fatal | Severity::Panic))
 }
 
 /// An error after the commit was sent, from the commit itself or because the connection is gone.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use decisions::doctor::{JobFile, RunFile};
+use decisions::doctor::{JobFile, Logged, RunFile, StepsFile};
 use decisions::records::{Attempt, Event, Execution, Group, GroupId, Job, Run};
 use tokio_postgres::Row;
 use wire::{JobId, RunId};
@@ -56,6 +56,9 @@ static GROUPS_OF_RUNS: LazyLock<String> = LazyLock::new(|| {
         selected::<Group>("t")
     )
 });
+const NEEDS_OF_RUNS: &str = "
+    SELECT run_id, needed_id, dependent_id FROM job_needs JOIN jobs ON jobs.id = needed_id
+    WHERE run_id = ANY ($1::text[]) ORDER BY needed_id, dependent_id";
 const REPORTS: &str = "
     SELECT reports FROM deliveries
     WHERE reports = ANY ($1::text[]) AND state NOT IN ('delivered', 'dead_letter')";
@@ -109,9 +112,13 @@ pub async fn run_files_after(
     let runs = page(&reader, &RUNS_AFTER, params).await?;
     let runs: Vec<Run> = runs.iter().map(record).collect::<Result<_, _>>()?;
     let keys: Vec<String> = runs.iter().map(|run| run.id.to_string()).collect();
-    let statements = [&JOBS_OF_RUNS, &EVENTS, REPORTS, questions::PLANS, &GROUPS_OF_RUNS];
-    let [jobs, events, reports, plans, groups] = filed(reader, &keys, statements).await?;
+    let statements = [&JOBS_OF_RUNS, NEEDS_OF_RUNS, &EVENTS, REPORTS, questions::PLANS, &GROUPS_OF_RUNS];
+    let [jobs, needs, events, reports, plans, groups] = filed(reader, &keys, statements).await?;
     let mut jobs = grouped(&jobs, |row| record(row).map(|job: Job| (job.run, job)))?;
+    let mut needs = grouped(&needs, |row| {
+        let mut cells = Cells::of(row);
+        Ok((cells.next::<RunId>()?, (cells.next()?, cells.next()?)))
+    })?;
     let mut events = grouped(&events, root_and_events::<RunId>)?;
     let reports = grouped(&reports, |row| Ok((Cells::of(row).next::<RunId>()?, ())))?;
     let mut plans = grouped(&plans, |row| {
@@ -124,11 +131,50 @@ pub async fn run_files_after(
         plan: plans.remove(&run.id).and_then(|mut plans| plans.pop()),
         group: run.group_id().and_then(|group| groups.get(&group)).cloned(),
         jobs: jobs.remove(&Some(run.id)).unwrap_or_default(),
+        needs: needs.remove(&run.id).unwrap_or_default(),
         events: events.remove(&run.id).unwrap_or_default().concat(),
         reports_open: reports.get(&run.id).map_or(0, |open| open.len() as u32),
         run,
     };
     Ok(runs.into_iter().map(file).collect())
+}
+
+const TENANTS_AFTER: &str = "SELECT id, state FROM tenants WHERE id > $1 ORDER BY id LIMIT $2";
+const DELIVERIES_AFTER: &str = "SELECT id, state FROM deliveries WHERE id > $1 ORDER BY id LIMIT $2";
+const UPLOADS_AFTER: &str = "SELECT id, state FROM uploads WHERE id > $1 ORDER BY id LIMIT $2";
+const VERSIONS_AFTER: &str = "SELECT id, state FROM versions WHERE id > $1 ORDER BY id LIMIT $2";
+
+pub async fn steps_files_after(
+    readers: &Pool,
+    of: Logged,
+    after: Option<&str>,
+    limit: usize,
+) -> Result<Vec<StepsFile>, StoreError> {
+    let sql = match of {
+        Logged::Tenants => TENANTS_AFTER,
+        Logged::Deliveries => DELIVERIES_AFTER,
+        Logged::Uploads => UPLOADS_AFTER,
+        Logged::Versions => VERSIONS_AFTER,
+    };
+    let reader = readers.take().await?;
+    let after = after.unwrap_or_default().to_owned();
+    let rows = page(&reader, sql, vec![Box::new(after), Box::new(bound(limit))]).await?;
+    let found: Vec<(String, String)> = rows
+        .iter()
+        .map(|row| {
+            let mut cells = Cells::of(row);
+            Ok((cells.next()?, cells.next()?))
+        })
+        .collect::<Result<_, StoreError>>()?;
+    let keys: Vec<String> = found.iter().map(|(id, _)| id.clone()).collect();
+    let [events] = filed(reader, &keys, [EVENTS.as_str()]).await?;
+    let mut events = grouped(&events, root_and_events::<String>)?;
+    let file = |(id, state): (String, String)| StepsFile {
+        events: events.remove(&id).unwrap_or_default().concat(),
+        id,
+        state,
+    };
+    Ok(found.into_iter().map(file).collect())
 }
 
 /// Begins a snapshot and reads the page itself.

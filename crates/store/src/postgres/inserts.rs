@@ -19,7 +19,7 @@ const ENTER_QUEUE: &str = "
 
 /// Every submission names its queue; whoever was first has made it.
 static INSERT_QUEUES: LazyLock<String> =
-    LazyLock::new(|| format!("{} ON CONFLICT (id) DO NOTHING", Queue::sql().insert.for_rows(1)));
+    LazyLock::new(|| format!("{} ON CONFLICT DO NOTHING", Queue::sql().insert.for_rows(1)));
 
 const INSERT_PLANS: &str =
     "INSERT INTO run_plans (run_id, plan) SELECT * FROM unnest($1::text[], $2::text[])";

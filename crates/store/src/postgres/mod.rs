@@ -48,7 +48,7 @@ mod wanted;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use decisions::doctor::{BlobFile, JobFile, LogFile, RunFile};
+use decisions::doctor::{BlobFile, JobFile, LogFile, Logged, RunFile, StepsFile};
 use decisions::records::{
     self, Blob, Bundle, Collection, Collector, Delivery, Event, Execution, Job, LaneKey, Log, LogChunk,
     Queue, QueueId, Run, Runner, Tenant, Token, Trust, Upload, Usage, Version, VersionName, Webhook,
@@ -275,6 +275,15 @@ impl Store for Postgres {
 
     async fn run_files_after(&self, after: Option<RunId>, limit: usize) -> Result<Vec<RunFile>, StoreError> {
         files::run_files_after(&self.readers, after, limit).await
+    }
+
+    async fn steps_files_after(
+        &self,
+        of: Logged,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<StepsFile>, StoreError> {
+        files::steps_files_after(&self.readers, of, after, limit).await
     }
 
     async fn deliveries_after(

@@ -83,7 +83,7 @@ impl<'r> Cells<'r> {
     fn damaged(&self, problem: &str) -> StoreError {
         let column = self.row.columns().get(self.at).map_or("beyond the last", |column| column.name());
         let key: &str = (0..2).find_map(|at| self.row.try_get(at).ok()).unwrap_or("?");
-        StoreError::Unavailable(format!("a row ({key}) is damaged in column `{column}`: {problem}"))
+        StoreError::Violation(format!("a row ({key}) is damaged in column `{column}`: {problem}"))
     }
 }
 

@@ -23,6 +23,7 @@ pub async fn save(store: &Postgres, session: Session, book: Book) -> Result<(), 
         return Ok(());
     }
     let mut round = Round::default();
+    let begins = writer.is_none();
     let lent = match writer {
         Some(lent) => lent,
         None => {
@@ -31,7 +32,7 @@ pub async fn save(store: &Postgres, session: Session, book: Book) -> Result<(), 
         }
     };
     fill(&mut round, &book, &versions, &store.cache());
-    match write(&lent, round).await {
+    match write(&lent, round, begins).await {
         Ok(logged) => {
             lent.give_back();
             if let Some(save) = logged {
@@ -55,16 +56,20 @@ fn fill<'a>(round: &mut Round<'a>, book: &'a Book, versions: &Versions, cache: &
     round.push(COMMIT, vec![]);
 }
 
-async fn write(lent: &Lent, round: Round<'_>) -> Result<Option<Save>, StoreError> {
-    let commit = round.len() - 1;
-    match lent.connection.run(round).await {
-        Ok(answers) => Ok(events::logged(&answers)),
-        // The server said no to a statement before the commit, or nothing was even sent.
-        Err(failed) if failed.at.is_none_or(|at| at < commit && failed.error.as_db_error().is_some()) => {
-            Err(fault::not_written(&failed.error))
-        }
-        Err(failed) => Err(fault::perhaps_written(&failed.error)),
-    }
+async fn write(lent: &Lent, round: Round<'_>, begins: bool) -> Result<Option<Save>, StoreError> {
+    let (first, commit) = (usize::from(begins), round.len() - 1);
+    let failed = match lent.connection.run(round).await {
+        Ok(answers) => return Ok(events::logged(&answers)),
+        Err(failed) => failed,
+    };
+    // Nothing was even sent, or the server said no to a statement before the commit. A no to the beginning is none: what
+    // comes behind stands alone then, unless that was the end of the connection.
+    let is_undone = match (failed.at, failed.error.as_db_error()) {
+        (None, _) => true,
+        (Some(at), Some(no)) => at < commit && (at >= first || fault::is_the_end(no)),
+        (Some(_), None) => false,
+    };
+    Err(if is_undone { fault::not_written(&failed.error) } else { fault::perhaps_written(&failed.error) })
 }
 
 /// If that fails, the connection is dropped, and the server rolls back by itself.

@@ -20,7 +20,7 @@ pub fn bundle(connection: &Connection, id: ExecId) -> rusqlite::Result<Option<Bu
 
 pub fn bundle_of(connection: &Connection, job: JobId) -> rusqlite::Result<Option<Bundle>> {
     snapshot(connection, || {
-        let sql = [BUNDLE, " WHERE job_id = ?1"].concat();
+        let sql = [BUNDLE, " WHERE job_id = ?1 ORDER BY created_at DESC, exec_id DESC LIMIT 1"].concat();
         let bundle = rows::one(connection, &sql, [job.text().as_str()], read)?;
         bundle.map(|bundle| with_artifacts(connection, bundle)).transpose()
     })

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use decisions::doctor::{JobFile, RunFile};
+use decisions::doctor::{JobFile, Logged, RunFile, StepsFile};
 use decisions::records::{Delivery, Event, Job, Queue, Run, Tenant};
 use rusqlite::{Connection, params};
 use wire::{JobId, MessageId, RunId, Time};
@@ -149,13 +149,38 @@ fn file_of_run(connection: &Connection, run: Run) -> rusqlite::Result<RunFile> {
     let jobs = [rows::JOB, " WHERE run_id = ?1 ORDER BY id"].concat();
     let open =
         "SELECT count(*) FROM deliveries WHERE reports = ?1 AND state NOT IN ('delivered', 'dead_letter')";
+    let needs = "SELECT needed_id, dependent_id FROM job_needs JOIN jobs ON jobs.id = needed_id WHERE run_id = ?1 \
+                 ORDER BY needed_id, dependent_id";
     Ok(RunFile {
+        needs: rows::all(connection, needs, [id.as_str()], |row| Ok((rows::id(row, 0)?, rows::id(row, 1)?)))?,
         jobs: rows::all(connection, &jobs, [id.as_str()], rows::read_job)?,
         events: events_of(connection, id.as_str())?,
         reports_open: rows::one(connection, open, [id.as_str()], |row| row.get(0))?.unwrap_or(0),
         plan: lists::plan(connection, run.id)?,
         group: groups::group_of(connection, run.id)?,
         run,
+    })
+}
+
+pub fn steps_files_after(
+    connection: &Connection,
+    of: Logged,
+    after: &str,
+    limit: usize,
+) -> rusqlite::Result<Vec<StepsFile>> {
+    let table = match of {
+        Logged::Tenants => "tenants",
+        Logged::Deliveries => "deliveries",
+        Logged::Uploads => "uploads",
+        Logged::Versions => "versions",
+    };
+    snapshot(connection, || {
+        let sql = format!("SELECT id, state FROM {table} WHERE id > ?1 ORDER BY id LIMIT ?2");
+        let found: Vec<(String, String)> =
+            rows::all(connection, &sql, params![after, limit as i64], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let file =
+            |(id, state): (String, String)| Ok(StepsFile { events: events_of(connection, &id)?, id, state });
+        found.into_iter().map(file).collect()
     })
 }
 

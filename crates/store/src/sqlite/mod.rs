@@ -34,7 +34,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use decisions::doctor::{BlobFile, JobFile, LogFile, RunFile};
+use decisions::doctor::{BlobFile, JobFile, LogFile, Logged, RunFile, StepsFile};
 use decisions::records::{
     Blob, Bundle, Cache, Collection, Collector, Delivery, Event, Execution, Job, LaneKey, Log, LogChunk,
     Queue, QueueId, Run, Runner, Tenant, Token, Trust, Upload, Usage, Version, VersionName, Webhook,
@@ -81,7 +81,7 @@ impl Sqlite {
     }
 
     fn on(path: &Path, reading: Connection, writing: Connection) -> Sqlite {
-        let (loader, horizon) = Loader::start(reading, writing, syncer::log_of(path));
+        let (loader, horizon) = Loader::start(reading, writing, syncer::log_of(&open::followed(path)));
         Sqlite { loader, readers: Readers::new(path, horizon) }
     }
 }
@@ -269,6 +269,16 @@ impl Store for Sqlite {
         self.readers.read(move |connection| finders::run_files_after(connection, after, limit)).await
     }
 
+    async fn steps_files_after(
+        &self,
+        of: Logged,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<StepsFile>, StoreError> {
+        let after = after.unwrap_or_default().to_owned();
+        self.readers.read(move |connection| finders::steps_files_after(connection, of, &after, limit)).await
+    }
+
     async fn deliveries_after(
         &self,
         after: Option<MessageId>,
@@ -449,6 +459,9 @@ impl Store for Sqlite {
 /// What SQLite says, as a caller must take it.
 fn refused(error: rusqlite::Error) -> StoreError {
     use rusqlite::ErrorCode;
+    if is_damage(&error) {
+        return StoreError::Violation(format!("a stored record cannot be read: {error}"));
+    }
     match error.sqlite_error_code() {
         Some(ErrorCode::ConstraintViolation) if was_taken_for_new(&error) => {
             StoreError::Conflict(error.to_string())
@@ -460,6 +473,15 @@ fn refused(error: rusqlite::Error) -> StoreError {
         }
         Some(_) | None => StoreError::Unavailable(error.to_string()),
     }
+}
+
+/// A row that is there and is none of ours: whoever does not ask for it is served.
+fn is_damage(error: &rusqlite::Error) -> bool {
+    use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error};
+    matches!(
+        error,
+        FromSqlConversionFailure(..) | IntegralValueOutOfRange(..) | InvalidColumnType(..) | Utf8Error(..)
+    )
 }
 
 /// The keys of what a load may take for new.

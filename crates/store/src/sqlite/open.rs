@@ -21,6 +21,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Looks at an existing file without changing it, except that what was interrupted before it was committed is undone.
 pub fn check(path: &Path) -> Result<(), OpenError> {
+    let path = &followed(path);
     if journal_of(path).exists() {
         undo_interrupted(path).map_err(unreadable)?;
     }
@@ -42,6 +43,11 @@ pub fn check(path: &Path) -> Result<(), OpenError> {
         }
     }
     Ok(())
+}
+
+/// The file itself, if the path leads to a link: SQLite keeps what belongs to a file beside the file.
+pub fn followed(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.into()) // not there yet
 }
 
 /// Where SQLite notes how to undo a change of a file that has no write-ahead log: only while it gets one, at the first start.
@@ -124,7 +130,7 @@ pub fn connect_and_migrate(path: &Path) -> Result<Connection, OpenError> {
         .run(&mut connection)
         .map_err(|error| OpenError::Corrupt(format!("its schema cannot be brought up to date: {error}")))?;
     connection.pragma_update(None, "foreign_keys", true).map_err(unreadable)?;
-    sync_folder_of(path).map_err(|error| OpenError::Unreachable(error.to_string()))?;
+    sync_folder_of(&followed(path)).map_err(|error| OpenError::Unreachable(error.to_string()))?;
     leave_syncs_to_us(&mut connection).map_err(unreadable)?;
     Ok(connection)
 }

@@ -29,7 +29,7 @@ pub const ATTEMPT: &str = "SELECT job_id, attempt, state, queue_id, priority, si
      failure_class, explanation, created_at, updated_at, finished_at FROM attempts";
 pub const EXECUTION: &str = "SELECT id, job_id, attempt, run_id, token, runner_id, lease_hash, lease_state, status, \
      granted_at, expires_at, timeout_at, cancel_by, due_at, started_at, finished_at, outcome, exit_code, summary, \
-     artifacts, runner_shared FROM executions";
+     artifacts, runner_shared, commit_said FROM executions";
 pub const DELIVERY: &str = "SELECT id, tenant_id, event, subject, url, body, state, tries, claims, due_at, reports, \
      last_error, created_at, updated_at, delivered_at, lane, turn FROM deliveries";
 pub const WEBHOOK: &str =
@@ -202,6 +202,7 @@ pub fn read_execution(row: &Row<'_>) -> rusqlite::Result<Execution> {
         summary: row.get(18)?,
         artifacts: row.get(19)?,
         runner_shared: row.get(20)?,
+        commit_said: row.get(21)?,
     })
 }
 

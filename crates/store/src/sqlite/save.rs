@@ -363,7 +363,7 @@ fn write_executions(connection: &Connection, executions: &Shelf<Execution>) -> r
 /// An acknowledgement, a heartbeat, a commit: the lease lives on, and no index on its deadlines moves. SQLite goes by the
 /// columns a statement names, not by whether they change.
 const PROGRESS_EXECUTION: &str = "UPDATE executions SET lease_state = ?2, status = ?3, expires_at = ?4, \
-     timeout_at = ?5, started_at = ?6 WHERE id = ?1";
+     timeout_at = ?5, started_at = ?6, commit_said = ?7 WHERE id = ?1";
 
 fn is_progress(before: &Execution, it: &Execution) -> bool {
     (before.due_at, before.cancel_by, before.finished_at) == (it.due_at, it.cancel_by, it.finished_at)
@@ -379,14 +379,15 @@ fn progress_execution(progress: &mut Statement<'_>, it: &Execution) -> rusqlite:
         micros(it.expires_at),
         it.timeout_at.map(micros),
         it.started_at.map(micros),
+        it.commit_said,
     ])?;
     Ok(())
 }
 
 const INSERT_EXECUTION: &str = "INSERT INTO executions (id, job_id, attempt, run_id, token, runner_id, lease_hash, \
      lease_state, status, granted_at, expires_at, timeout_at, cancel_by, due_at, started_at, finished_at, outcome, \
-     exit_code, summary, artifacts, runner_shared) VALUES \
-     (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)";
+     exit_code, summary, artifacts, runner_shared, commit_said) VALUES \
+     (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)";
 
 fn insert_execution(insert: &mut Statement<'_>, it: &Execution) -> rusqlite::Result<()> {
     let run = it.run.map(|run| run.text());
@@ -412,13 +413,14 @@ fn insert_execution(insert: &mut Statement<'_>, it: &Execution) -> rusqlite::Res
         it.summary,
         it.artifacts,
         it.runner_shared,
+        it.commit_said,
     ])?;
     Ok(())
 }
 
 const UPDATE_EXECUTION: &str = "UPDATE executions SET lease_state = ?2, status = ?3, expires_at = ?4, \
      timeout_at = ?5, cancel_by = ?6, due_at = ?7, started_at = ?8, finished_at = ?9, outcome = ?10, exit_code = ?11, \
-     summary = ?12, artifacts = ?13 WHERE id = ?1";
+     summary = ?12, artifacts = ?13, commit_said = ?14 WHERE id = ?1";
 
 fn update_execution(update: &mut Statement<'_>, it: &Execution) -> rusqlite::Result<()> {
     update.execute(params![
@@ -435,6 +437,7 @@ fn update_execution(update: &mut Statement<'_>, it: &Execution) -> rusqlite::Res
         it.outcome.map(|outcome| outcome.exit_code),
         it.summary,
         it.artifacts,
+        it.commit_said,
     ])?;
     Ok(())
 }

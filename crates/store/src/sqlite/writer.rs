@@ -51,7 +51,16 @@ impl Writer {
         let (writes, incoming) = mpsc::channel();
         let (news, landings) = unbounded_channel();
         let (flights, horizon) = Syncer::start(log, news);
-        let pen = Pen { connection, flights, horizon: horizon.clone(), generation: 0, data_version: None };
+        // Before anything is read by it: what others write from here on is noticed, also by the first book.
+        let data_version = data_version(&connection).ok();
+        let pen = Pen {
+            connection,
+            flights,
+            horizon: horizon.clone(),
+            generation: 0,
+            data_version,
+            unsynced: false,
+        };
         thread::Builder::new()
             .name("sqlite-writer".into())
             .spawn(move || pen.serve(&incoming))
@@ -67,6 +76,31 @@ struct Pen {
     generation: u64,
     /// Changes when another connection commits, not when this one does.
     data_version: Option<i64>,
+    /// Another process has committed, and we do not know that it is on the disk.
+    unsynced: bool,
+}
+
+/// Why a book is not written.
+#[derive(Clone)]
+enum Refused {
+    /// The file is not as it was decided on.
+    Foreign,
+    Failed(StoreError),
+}
+
+impl From<rusqlite::Error> for Refused {
+    fn from(error: rusqlite::Error) -> Refused {
+        Refused::Failed(refused(error))
+    }
+}
+
+impl Refused {
+    fn fate(self) -> Fate {
+        match self {
+            Refused::Foreign => Fate::NotWritten(Landing::Foreign, conflict("another process has written")),
+            Refused::Failed(error) => Fate::NotWritten(Landing::NotWritten, error),
+        }
+    }
 }
 
 /// The most books in one transaction.
@@ -93,96 +127,90 @@ impl Pen {
                 continue;
             }
             match self.write(&write) {
-                Ok(true) => written.push(write),
-                Ok(false) => {
-                    let error = conflict("another process has written");
-                    failed = Some((write, Fate::NotWritten(Landing::Foreign, error)));
-                }
-                Err(error) => failed = Some((write, Fate::NotWritten(Landing::NotWritten, error))),
+                Ok(()) => written.push(write),
+                Err(refused) => failed = Some((write, refused.fate())),
             }
         }
         let committed = if failed.is_some() { self.commit_only(&written) } else { self.commit() };
+        let uncertain = matches!(committed, Err(Refused::Failed(StoreError::Unknown(_))));
         if committed.is_err() || failed.is_some() {
             self.roll_back();
             self.generation += 1;
         }
         let fate = |write| match &committed {
             Ok(()) => (write, Fate::Written),
-            Err(error) => (write, Fate::NotWritten(Landing::NotWritten, error.clone())),
+            Err(refused) => (write, refused.clone().fate()),
         };
         let books = written.into_iter().map(fate).chain(failed).chain(stranded).collect();
         let newest = self.horizon.newest();
         let told = self.flights.send(Flight { commit: (newest > before).then_some(newest), books });
-        let uncertain = matches!(committed, Err(StoreError::Unknown(_)));
-        if told.is_err() || uncertain { Break(()) } else { Continue(()) }
+        // A transaction that cannot be undone must not be gone on with.
+        let stuck = !self.connection.is_autocommit();
+        if told.is_err() || uncertain || stuck { Break(()) } else { Continue(()) }
     }
 
-    /// Into the open transaction, or a new one. False when the file is not as the book was decided on.
-    fn write(&mut self, Write { book, events, .. }: &Write) -> Result<bool, StoreError> {
+    /// Into the open transaction, or a new one.
+    fn write(&mut self, Write { book, events, .. }: &Write) -> Result<(), Refused> {
         if self.connection.is_autocommit() {
             if book.is_unchanged() {
-                return self.is_ours().map_err(refused);
+                self.require_ours()?;
+                if self.unsynced {
+                    self.horizon.begin(); // what it answers by may be another process's: a sync is due all the same
+                }
+                return Ok(());
             }
-            self.begin()?;
+            self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
             // From here to the end of the transaction nobody else can write.
-            if !self.is_ours().map_err(refused)? {
-                return Ok(false);
-            }
+            self.require_ours()?;
         }
-        save::save(&self.connection, book, events).map_err(refused)?;
-        Ok(true)
+        Ok(save::save(&self.connection, book, events)?)
     }
 
     /// Without the book that failed: from the start, because it may have left half of itself.
-    fn commit_only(&mut self, written: &[Write]) -> Result<(), StoreError> {
+    fn commit_only(&mut self, written: &[Write]) -> Result<(), Refused> {
         self.roll_back();
-        for write in written {
-            if !self.write(write)? {
-                return Err(conflict("another process has written"));
-            }
-        }
+        written.iter().try_for_each(|write| self.write(write))?;
         self.commit()
     }
 
-    fn begin(&self) -> Result<(), StoreError> {
-        self.connection
-            .prepare_cached("BEGIN IMMEDIATE")
-            .and_then(|mut begin| begin.execute([]))
-            .map_err(refused)?;
-        Ok(())
-    }
-
-    /// Nobody else has written since the last look. The first look has nothing to compare with, and nothing was known
-    /// before it.
-    fn is_ours(&mut self) -> rusqlite::Result<bool> {
-        let version =
-            self.connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
+    /// Nobody else has written since the last look.
+    fn require_ours(&mut self) -> Result<(), Refused> {
+        let version = data_version(&self.connection)?;
         let before = self.data_version.replace(version);
-        Ok(before.is_none_or(|before| before == version))
+        if before.is_none_or(|before| before == version) {
+            return Ok(());
+        }
+        self.unsynced = true;
+        Err(Refused::Foreign)
     }
 
     /// A full disk is noticed before the commit record is written; any other failure here may have come after it.
-    fn commit(&self) -> Result<(), StoreError> {
+    fn commit(&mut self) -> Result<(), Refused> {
         if self.connection.is_autocommit() {
             return Ok(()); // nobody changed anything
         }
         self.horizon.begin();
+        self.unsynced = false; // one log, one sync
         let committed =
             self.connection.prepare_cached("COMMIT").and_then(|mut statement| statement.execute([]));
         match committed {
             Ok(_) => Ok(()),
-            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DiskFull) => Err(refused(error)),
-            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Err(refused(error)),
-            Err(error) => Err(StoreError::Unknown(error.to_string())),
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DiskFull) => Err(error.into()),
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Err(error.into()),
+            Err(error) => Err(Refused::Failed(StoreError::Unknown(error.to_string()))),
         }
     }
 
     fn roll_back(&self) {
         if !self.connection.is_autocommit() {
-            // Failing, it leaves the transaction open; the next BEGIN says so, and nothing is acknowledged meanwhile.
+            // Failing, it leaves the transaction open, and nothing more is written.
             let _ = self.connection.execute_batch("ROLLBACK");
         }
     }
+}
+
+fn data_version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
 }
 
 fn conflict(what: &str) -> StoreError {

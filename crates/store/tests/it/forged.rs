@@ -238,6 +238,7 @@ pub fn bare_execution(number: u128, attempt: AttemptKey, token: u32) -> Executio
         due_at: None,
         started_at: None,
         finished_at: Some(at(2)),
+        commit_said: false,
         outcome: None,
         summary: String::new(),
         artifacts: String::new(),
@@ -258,6 +259,7 @@ pub fn full_execution(number: u128, attempt: AttemptKey, token: u32, run: RunId)
         due_at: Some(at(-5)),
         started_at: Some(at(6)),
         finished_at: None, // it lives
+        commit_said: true,
         outcome: Some(Outcome { status: CompleteStatus::Failed, exit_code: i32::MIN }),
         summary: HARD.into(),
         artifacts: format!("[{HARD:?}]"),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use decisions::doctor::JobFile;
-use decisions::records::{Artifact, Attempt, EffectRow, Execution};
+use decisions::records::{Artifact, Attempt, Bundle, EffectRow, Execution};
 use machines::Machine;
 use serde_json::Value;
 use store::{Store, StoreError};
@@ -14,7 +14,7 @@ use crate::artifacts::stored::SCHEME;
 
 pub async fn whole<S: Store>(store: &S, file: JobFile) -> Result<JobView, StoreError> {
     let JobFile { job, attempts, executions, effects, .. } = file;
-    let bundle = store.bundle_of(job.id).await?;
+    let bundle = store.bundle_of(job.id).await?.filter(|bundle| is_shown(bundle, &executions));
     let tests = bundle.as_ref().and_then(|bundle| serde_json::from_str(bundle.tests.as_deref()?).ok());
     let stored = bundle.iter().flat_map(|bundle| bundle.artifacts.iter().map(stored_view)).collect();
     let said = executions.iter().rev().map(artifacts_of).find(|found| !found.is_empty());
@@ -47,6 +47,12 @@ pub async fn whole<S: Store>(store: &S, file: JobFile) -> Result<JobView, StoreE
         artifacts,
         tests,
     })
+}
+
+/// What the tests of an attempt that failed told is not told of the success after it.
+fn is_shown(bundle: &Bundle, executions: &[Execution]) -> bool {
+    let committed = executions.iter().find(|execution| execution.status.get().has_committed());
+    committed.is_none_or(|committed| committed.id == bundle.execution)
 }
 
 fn attempt_view(attempt: Attempt) -> AttemptView {

@@ -4,8 +4,9 @@
 use axum::Json;
 use axum::extract::State;
 use decisions::caches::Saves;
+use decisions::records::{Execution, Job};
 use decisions::{Answer, Ask, leases};
-use store::Store;
+use store::{Store, StoreError};
 use wire::api::Problem as ProblemBody;
 use wire::runner::{
     AckLease, AckLeaseAck, ArtifactRef, CancelAck, CancelAckAck, Commit, CommitAck, Complete, CompleteAck,
@@ -148,25 +149,44 @@ async fn complete<S: Store>(
 /// What the last word brings into the store, if anything: gathered before the decision, judged before it is published.
 async fn stored<S: Store>(
     api: &Api<S>,
-    execution: ExecId,
+    said_by: ExecId,
     said: &Complete,
 ) -> Result<Option<Box<leases::Stored>>, Problem> {
     let (store, now) = (api.engine.store(), api.engine.clock().now());
     let has_blobs = stored::has_blobs(&said.artifacts);
-    let may_publish = api.vault.leased(execution, now).is_none_or(|leased| leased.may_publish);
+    let may_publish = api.vault.leased(said_by, now).is_none_or(|leased| leased.may_publish);
     let publishes = may_publish && said.status == CompleteStatus::Succeeded;
     if !has_blobs && !publishes {
         return Ok(None);
     }
-    // A lease that never was is left to the decision.
-    let Some((job, _)) = execution_of(store, execution).await? else { return Ok(None) };
+    // A lease that never was is left to the decision, and so is one that has nothing to publish any more.
+    let Some((job, execution)) = execution_of(store, said_by).await? else { return Ok(None) };
+    if !may_succeed(store, &job, &execution).await? {
+        return Ok(None);
+    }
     let publish = if publishes { publish_of(store, job.id, now).await? } else { None };
     if !has_blobs && publish.is_none() {
         return Ok(None);
     }
-    let said = Said { execution, status: said.status, artifacts: &said.artifacts };
+    let said = Said { execution: said_by, status: said.status, artifacts: &said.artifacts };
     let stored = stored::stored(&api.artifacts, &api.engine, &said, Of { job, publish }).await?;
     Ok(Some(Box::new(stored)))
+}
+
+/// Neither ended nor cancelled, or the effect has happened. What is over or cancelled stays so: such a word changes nothing,
+/// and must not wait for a policy that is away.
+async fn may_succeed<S: Store>(store: &S, job: &Job, execution: &Execution) -> Result<bool, StoreError> {
+    if !execution.lease.get().is_live() {
+        return Ok(false);
+    }
+    if execution.status.get().has_committed() {
+        return Ok(true);
+    }
+    let run = match job.run {
+        Some(run) => store.run(run).await?,
+        None => None,
+    };
+    Ok(execution.cancel_by.is_none() && !run.is_some_and(|run| run.is_stopping()))
 }
 
 /// What it leaves for later jobs, under the trust of its run.

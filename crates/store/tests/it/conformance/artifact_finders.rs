@@ -23,6 +23,7 @@ on_stores!(memory, sqlite, postgres => [
     a_blob_is_readable_for_whoever_has_it_while_it_is_here,
     versions_are_paged_in_the_order_of_their_ids,
     blobs_that_nothing_refers_to_are_paged,
+    of_what_a_job_left_the_latest_is_found,
     what_is_due_comes_in_the_order_of_its_time,
     references_are_counted_anew,
     the_log_knows_whose_artifacts_are,
@@ -203,6 +204,24 @@ async fn what_is_due_comes_in_the_order_of_its_time<S: Store>(desk: Desk<S>) {
     let first = due(1).await;
     assert_eq!((first.uploads, first.litter), (vec![upload_id(30)], all.litter[..1].to_vec()));
     assert_eq!((first.versions, first.bundles), (vec![version_id(3)], vec![exec_id(3)]));
+}
+
+async fn of_what_a_job_left_the_latest_is_found<S: Store>(desk: Desk<S>) {
+    let mut world = little_world();
+    let queue = some_queue(ours()).id;
+    let attempt = crate::forged::bare_attempt(3, 1, queue);
+    put(&mut world, [bare_job(3, ours(), queue)]);
+    put(&mut world, (1..=3).map(|number| bare_execution(number.into(), attempt.key, number)));
+    put(&mut world, [attempt]);
+    let left = [(1, 5), (2, 7), (3, 6)].map(|(number, seconds)| Bundle {
+        execution: exec_id(number),
+        job: job_id(3),
+        created_at: at(seconds),
+        ..bare_bundle(ours())
+    });
+    put(&mut world, left.clone());
+    desk.forge(world).await.unwrap();
+    assert_eq!(desk.store.bundle_of(job_id(3)).await, Ok(Some(left[1].clone())));
 }
 
 async fn references_are_counted_anew<S: Store>(desk: Desk<S>) {

@@ -102,7 +102,7 @@ fn a_damaged_row_is_named() {
         let damage = "ALTER TABLE jobs DROP CONSTRAINT jobs_state_check; UPDATE jobs SET state = 'LOST'";
         connect(&url).await.batch_execute(damage).await.unwrap();
         let problem = format!("a row ({job}) is damaged in column `state`: it holds `LOST`");
-        assert_eq!(server.store.job_file(job).await, Err(StoreError::Unavailable(problem)));
+        assert_eq!(server.store.job_file(job).await, Err(StoreError::Violation(problem)));
     });
 }
 

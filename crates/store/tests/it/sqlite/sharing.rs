@@ -1,6 +1,8 @@
 //! Readers and the writer do not wait for each other, and other processes may look and even write.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Barrier};
+use std::time::Duration;
 
 use decisions::records::Event;
 use decisions::{Answer, Ask, Command};
@@ -37,6 +39,47 @@ fn what_was_taken_for_new_and_is_not_is_a_conflict() {
                 "{refused:?}"
             );
         }
+    });
+}
+
+/// SQLite keeps its log beside the file, not beside a link to it.
+#[test]
+fn a_file_behind_a_link_is_as_good_as_any() {
+    block_on(async {
+        let (folder, path, desk) = at_work().await;
+        drop(desk);
+        let links = folder.path().join("links");
+        std::fs::create_dir(&links).unwrap();
+        let (link, dangling) = (links.join("deltaci.db"), links.join("new.db"));
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        std::os::unix::fs::symlink(folder.path().join("new.db"), &dangling).unwrap();
+        for place in [link, dangling] {
+            let desk = Desk::at(Sqlite::open(&place).unwrap()).open().await;
+            desk.must(submit(2)).await;
+            drop(desk);
+            let again = Desk::at(Sqlite::open(&place).unwrap());
+            assert_eq!(again.job(job_id(2)).await.job.id, job_id(2));
+        }
+    });
+}
+
+/// A batch that asks for it is split until whoever asks stands alone.
+#[test]
+fn a_row_that_cannot_be_read_is_no_trouble_of_the_store() {
+    block_on(async {
+        let (_folder, path, desk) = at_work().await;
+        desk.must(submit(2)).await;
+        let raw = Connection::open(&path).unwrap();
+        raw.execute("UPDATE jobs SET retry_on = 'nonsense' WHERE id = ?1", [job_id(1).to_string()]).unwrap();
+        let afresh = Desk::at(Sqlite::open(&path).unwrap());
+        let refused = afresh
+            .store
+            .load(&[Ask::Family(job_id(1)), Ask::Family(job_id(2))], Time::from_seconds(0))
+            .await
+            .map(drop);
+        let Err(StoreError::Violation(what)) = refused else { panic!("{refused:?}") };
+        assert!(what.contains("cannot be read"), "{what}");
+        assert_eq!(afresh.book(&[Ask::Family(job_id(2))]).await.jobs.peek_all().count(), 1);
     });
 }
 
@@ -154,6 +197,75 @@ fn what_another_process_wrote_is_not_overlooked() {
     });
 }
 
+/// When a book is refused, those that share its commit are written once more without it. Another process may come in between.
+#[test]
+fn what_another_process_writes_between_two_tries_is_not_overlooked() {
+    block_on(async {
+        let (_folder, path, desk) = at_work().await;
+        for round in 1..=50 {
+            desk.must(submit(10 * round)).await;
+            let held = Connection::open(&path).unwrap();
+            held.execute_batch("BEGIN IMMEDIATE").unwrap();
+            let mut saves = Vec::new();
+            // The writer has the first in its hands and waits; the others share a commit behind it.
+            for number in 1..=3 {
+                let mut prepared = desk.prepare([submit(10 * round + number)]).await.unwrap();
+                if number == 3 {
+                    prepared.loaded.book.apply(an_orphan());
+                }
+                saves.push(tokio::spawn(finished(desk.clone(), prepared)));
+            }
+            let (open, begin) = (Connection::open(&path).unwrap(), Arc::new(Barrier::new(2)));
+            let other = std::thread::spawn({
+                let begin = begin.clone();
+                move || overtake(&open, &begin, &format!("UPDATE jobs SET tokens = {round}"))
+            });
+            begin.wait();
+            held.execute_batch("ROLLBACK").unwrap();
+            for save in saves {
+                let _ = save.await.unwrap(); // who was first is not ours to say
+            }
+            other.join().unwrap();
+            let _ = desk.perform([submit(10 * round + 4)]).await; // a conflict, if it came after both tries
+            let book = desk.book(&[Ask::Family(job_id(10 * round))]).await;
+            assert_eq!(u128::from(book.jobs.peek(&job_id(10 * round)).unwrap().tokens), round);
+        }
+    });
+}
+
+/// Writes as soon as the writer lets go of the file for the second time.
+fn overtake(raw: &Connection, begin: &Barrier, sql: &str) {
+    raw.busy_timeout(Duration::ZERO).unwrap();
+    let mut begin_to_write = raw.prepare("BEGIN IMMEDIATE").unwrap();
+    begin.wait();
+    let (mut was_free, mut taken) = (false, 0);
+    for _ in 0..TRIES_MAX {
+        if begin_to_write.execute([]).is_err() {
+            taken += u32::from(was_free); // before it was free, it was held for the test's sake
+            was_free = false;
+            continue;
+        }
+        if taken == 2 {
+            return raw.execute_batch(&format!("{sql}; COMMIT")).unwrap();
+        }
+        raw.execute_batch("ROLLBACK").unwrap();
+        std::thread::sleep(Duration::from_micros(20)); // in which the writer may begin
+        was_free = true;
+    }
+    raw.busy_timeout(Duration::from_secs(5)).unwrap();
+    raw.execute_batch(sql).unwrap(); // late is an order, too
+}
+
+const TRIES_MAX: usize = 1_000;
+
+/// A record that no database takes.
+fn an_orphan() -> decisions::Changes {
+    let mut forged = decisions::Changes::default();
+    let orphan = crate::forged::bare_run(9, wire::TenantId::from_u128(404));
+    forged.runs.insert(orphan.id, orphan);
+    forged
+}
+
 /// Each batch is decided on what the one before it leaves, long before that is on disk.
 #[test]
 fn batches_follow_each_other_without_waiting_for_the_disk() {
@@ -193,10 +305,7 @@ fn a_batch_on_top_of_one_that_failed_is_a_conflict() {
         let held = Connection::open(&path).unwrap();
         held.execute_batch("BEGIN IMMEDIATE").unwrap();
         let mut refused = desk.prepare([lease(1)]).await.unwrap();
-        let mut forged = decisions::Changes::default();
-        let orphan = crate::forged::bare_run(9, wire::TenantId::from_u128(404));
-        forged.runs.insert(orphan.id, orphan);
-        refused.loaded.book.apply(forged);
+        refused.loaded.book.apply(an_orphan());
         let refused = tokio::spawn(finished(desk.clone(), refused));
         let acking = desk.prepare([ack(&lease(1))]).await.unwrap();
         assert!(acking.answers[0].is_ok(), "as far as it can see");
@@ -225,10 +334,7 @@ fn a_batch_that_fails_leaves_what_shared_its_commit_before_it() {
         for number in 2..=4 {
             let mut prepared = desk.prepare([submit(number)]).await.unwrap();
             if number == 3 {
-                let mut forged = decisions::Changes::default();
-                let orphan = crate::forged::bare_run(9, wire::TenantId::from_u128(404));
-                forged.runs.insert(orphan.id, orphan);
-                prepared.loaded.book.apply(forged);
+                prepared.loaded.book.apply(an_orphan());
             }
             saves.push(tokio::spawn(finished(desk.clone(), prepared)));
         }
@@ -283,10 +389,7 @@ fn what_was_not_saved_is_not_remembered() {
         let (_folder, _path, desk) = at_work().await;
         drop(desk.prepare([lease(1)]).await.unwrap());
         let mut refused = desk.prepare([lease(2)]).await.unwrap();
-        let mut forged = decisions::Changes::default();
-        let orphan = crate::forged::bare_run(9, wire::TenantId::from_u128(404));
-        forged.runs.insert(orphan.id, orphan);
-        refused.loaded.book.apply(forged);
+        refused.loaded.book.apply(an_orphan());
         assert!(desk.finish(refused).await.is_err());
         let book = desk.book(&[Ask::Family(job_id(1))]).await;
         assert_eq!(book.jobs.peek(&job_id(1)).unwrap(), &desk.job(job_id(1)).await.job);
