@@ -12,6 +12,8 @@ mod files;
 mod local;
 mod outcome;
 mod output;
+#[cfg(test)]
+mod reference;
 mod talk;
 mod verify;
 mod view;
@@ -80,7 +82,7 @@ enum Command {
     Gc(commands::gc::Args),
     /// Show the state machines
     Machines(commands::machines::Args),
-    /// Every transition of a run, job, attempt, execution, delivery or tenant: when, who, from, to, why
+    /// Every transition of a run, job, lease, upload, version, blob, delivery or tenant: when, who, from, to, why
     Explain(commands::explain::Args),
     /// Check every invariant on a database, running or stopped
     Doctor(commands::doctor::Args),
