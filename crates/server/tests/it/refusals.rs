@@ -2,6 +2,9 @@
 //!
 //! The tables name every variant; one that is added to the program and not here does not compile.
 
+use std::fs;
+use std::path::Path;
+
 use decisions::Refusal;
 use wire::runner::StaleReason;
 
@@ -13,6 +16,7 @@ macro_rules! cases {
     ($kind:ident: $($variant:ident, $code:literal, $script:literal;)+
         $(; elsewhere: $($other:ident, $other_code:literal;)+)?) => {
         const CASES: &[(&str, &str)] = &[$(($code, $script)),+];
+        $(const ELSEWHERE: &[&str] = &[$($other_code),+];)?
 
         /// The code that the table promises for a variant.
         fn code_of(it: &$kind) -> &'static str {
@@ -233,6 +237,23 @@ fn every_refusal_is_produced_with_its_code_and_leaves_no_trace() {
         assert!(last.contains(&format!("-> refused {code}")), "the script for {code} ends with it: {last}");
         check(script);
     }
+}
+
+#[test]
+fn a_code_that_is_told_elsewhere_is_expected_by_a_test_there() {
+    let mut sources = String::new();
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+            match entry.file_name().and_then(|name| name.to_str()) {
+                Some("refusals.rs") => {}
+                _ if entry.is_dir() => folders.push(entry),
+                _ => sources.push_str(&fs::read_to_string(entry).expect("a source")),
+            }
+        }
+    }
+    let missing = ELSEWHERE.iter().filter(|code| !sources.contains(&format!("\"{code}\"")));
+    assert_eq!(missing.collect::<Vec<_>>(), [] as [&&str; 0]);
 }
 
 #[test]

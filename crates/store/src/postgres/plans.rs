@@ -38,8 +38,8 @@ const FILL: &str = "
     INSERT INTO attempts (job_id, attempt, state, queue_id, priority, since, lost_leases, explanation, created_at, updated_at)
     SELECT 'job_' || i, 1, 'SUCCEEDED', 1, 0, now(), 0, '', now(), now() FROM generate_series(1, 20000) i;
     INSERT INTO executions (id, job_id, attempt, token, runner_id, runner_shared, lease_hash, lease_state, status,
-        granted_at, expires_at, finished_at, summary, artifacts)
-    SELECT 'exec_' || i, 'job_' || i, 1, 1, 'r1', true, '', 'COMPLETED', 'DONE', now(), now(), now(), '', ''
+        granted_at, expires_at, finished_at, commit_said, summary, artifacts)
+    SELECT 'exec_' || i, 'job_' || i, 1, 1, 'r1', true, '', 'COMPLETED', 'DONE', now(), now(), now(), false, '', ''
     FROM generate_series(1, 20000) i;
     INSERT INTO logs (exec_id, received, head, tail_from, blob_id)
     SELECT 'exec_' || i, 1, 1, 1, CASE WHEN i % 1000 > 0 THEN 'blob_' || i END FROM generate_series(1, 20000) i;

@@ -8,5 +8,6 @@ mod forged;
 mod postgres;
 mod property;
 mod schema;
+mod small_disk;
 mod sqlite;
 mod stores;

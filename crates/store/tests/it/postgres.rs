@@ -2,6 +2,7 @@
 
 mod database;
 mod elsewhere;
+mod full_disk;
 mod opening;
 mod server;
 mod sharing;

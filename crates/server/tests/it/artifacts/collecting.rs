@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
-use decisions::collections::StartCollection;
+use decisions::Answer;
+use decisions::collections::{ClaimBlobs, StartCollection, TakeOverCollection};
 use decisions::records::Progress;
+use decisions::versions::{PublishVersion, Verdict};
 use server::Mint;
 use server::artifacts::versions::publish;
+use server::perform::Failure;
 use store::Store;
 
 use crate::artifacts::yard::{Yard, digest, large, name};
@@ -41,6 +44,42 @@ fn what_nothing_refers_to_goes_after_its_grace_and_the_rest_stays() {
         let again = yard.push(tenant, b"garbage").await.unwrap();
         assert_eq!(again.got, Some(again.blob));
     });
+}
+
+/// Nobody outside hears of these, and each stops a deletion that must not be.
+#[test]
+fn who_may_not_claim_is_told_so() {
+    block_on(async {
+        let yard = Yard::open(GRACE, LONG).await;
+        let id = Mint.collection(yard.engine.clock().now());
+        let claim = |holder| ClaimBlobs { collection: id, holder, blobs: Vec::new() };
+        expect_refused(yard.engine.perform(claim(1)).await, "collection_not_found");
+        yard.engine.perform(StartCollection { id, holder: 1 }).await.unwrap();
+        expect_refused(yard.engine.perform(claim(1)).await, "mark_not_complete");
+        expect_refused(yard.engine.perform(claim(2)).await, "collection_lost");
+        let take_over = TakeOverCollection { collection: id, holder: 2 };
+        expect_refused(yard.engine.perform(take_over).await, "collection_lost");
+    });
+}
+
+#[test]
+fn what_the_policy_was_not_shown_is_not_published() {
+    block_on(async {
+        let yard = Yard::open(GRACE, LONG).await;
+        let named = name(yard.tenants[0], "1");
+        yard.push(yard.tenants[0], b"bytes").await.unwrap();
+        yard.draft(&named, &[digest(b"bytes")]).await.unwrap();
+        let (verdict, judged) = (Verdict::Allow, digest(b"the entries of an earlier draft"));
+        let publish = PublishVersion { name: named.clone(), verdict, judged, release: false };
+        expect_refused(yard.engine.perform(publish).await, "version_changed");
+        let version = yard.engine.store().version(&named).await.unwrap().unwrap();
+        assert_eq!(version.state.get(), machines::version::State::Draft);
+    });
+}
+
+fn expect_refused(answer: Result<Answer, Failure>, code: &str) {
+    let refused = answer.expect_err("it is refused");
+    assert_eq!(refused.code(), code, "{refused}");
 }
 
 #[test]

@@ -1,6 +1,10 @@
 //! Opening: what is refused is left as it was found.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
 use store::{OpenError, Postgres, Store};
+use tokio_postgres::Client;
 
 use crate::postgres::database::{connect, with_database};
 
@@ -31,15 +35,43 @@ fn a_newer_schema_is_refused_and_left_alone() {
             .batch_execute("INSERT INTO refinery_schema_history VALUES (999, 'later', 'x', 'y')")
             .await
             .unwrap();
-        let history =
-            "SELECT version || name || applied_on || checksum FROM refinery_schema_history ORDER BY 1";
-        let before: Vec<String> = client.query_scalar(history, &[]).await.unwrap();
+        let before = everything(&client).await;
         for opened in [Postgres::open(&url).await, Postgres::open_existing(&url).await] {
             assert_eq!(opened.unwrap_err(), OpenError::Newer { found: 999, known: 1 });
         }
-        let after: Vec<String> = client.query_scalar(history, &[]).await.unwrap();
-        assert_eq!(before, after);
+        assert_eq!(everything(&client).await, before);
     });
+}
+
+/// All tables with all that is in them.
+async fn everything(client: &Client) -> String {
+    let sql = "SELECT schema_to_xml_and_xmlschema(current_schema(), true, false, '')::text";
+    client.query_one_scalar(sql, &[]).await.unwrap()
+}
+
+/// A server that is killed loses its connection, at whatever step it was.
+#[test]
+fn a_first_start_that_is_killed_leaves_a_database_that_opens() {
+    let cut_short = &AtomicU32::new(0);
+    for delay in 0..12 {
+        with_database(|url| async move {
+            let mine = format!("killed_{}_{delay}", std::process::id());
+            let joint = if url.contains('?') { '&' } else { '?' };
+            let named = format!("{url}{joint}application_name={mine}");
+            let opening = tokio::spawn(async move { Postgres::open(&named).await.is_ok() });
+            tokio::time::sleep(Duration::from_millis(5 + 6 * delay)).await;
+            let client = connect(&url).await;
+            let kill =
+                "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = $1";
+            let _: i64 = client.query_one_scalar(kill, &[&mine]).await.unwrap();
+            cut_short.fetch_add(u32::from(!opening.await.unwrap()), Ordering::Relaxed);
+            assert_eq!(Postgres::open(&url).await.unwrap().tenants().await, Ok(vec![]));
+            let history = "SELECT count(*) FROM refinery_schema_history";
+            let lines: i64 = client.query_one_scalar(history, &[]).await.unwrap();
+            assert_eq!(lines, 1);
+        });
+    }
+    assert!(cut_short.load(Ordering::Relaxed) > 0, "none of them was in the middle");
 }
 
 #[test]
@@ -70,10 +102,13 @@ fn a_database_that_does_not_fit_its_history_is_refused() {
     ] {
         with_database(|url| async move {
             drop(Postgres::open(&url).await.unwrap());
-            connect(&url).await.batch_execute(damage).await.unwrap();
+            let client = connect(&url).await;
+            client.batch_execute(damage).await.unwrap();
+            let before = everything(&client).await;
             for opened in [Postgres::open(&url).await, Postgres::open_existing(&url).await] {
                 assert!(matches!(opened, Err(OpenError::Corrupt(_))), "{damage}: {opened:?}");
             }
+            assert_eq!(everything(&client).await, before, "{damage}");
         });
     }
 }

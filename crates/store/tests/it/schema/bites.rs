@@ -61,6 +61,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("UPDATE attempts SET failure_class = 'unknown'", "check"),
     ("UPDATE executions SET lease_state = 'LOST'", "check"),
     ("UPDATE executions SET status = 'RUNNING'", "check"),
+    ("UPDATE executions SET status = 'ABORTED', commit_said = (1 = 1)", "check"),
     ("UPDATE executions SET outcome = 'CANCELED', exit_code = 1", "check"),
     ("UPDATE effects SET kind = 'deploy'", "check"),
     ("UPDATE tokens SET kind = 'root'", "check"),
@@ -129,7 +130,7 @@ const ACCEPTED: &[&str] = &[
     "UPDATE jobs SET job_key = NULL",
     "UPDATE executions SET outcome = 'FAILED', exit_code = 1",
     "UPDATE runs SET jobs_open = jobs_total",
-    "UPDATE executions SET lease_state = 'REVOKED', status = 'ABORTED', finished_at = granted_at",
+    "UPDATE executions SET lease_state = 'REVOKED', status = 'ABORTED', finished_at = granted_at, commit_said = (1 = 0)",
     "UPDATE executions SET lease_state = 'ACTIVE', finished_at = NULL", // of two attempts
     "UPDATE executions SET attempt = 1, lease_state = 'EXPIRED', finished_at = granted_at",
     "UPDATE executions SET status = 'DONE' WHERE token = 1",

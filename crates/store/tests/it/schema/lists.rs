@@ -100,6 +100,11 @@ fn check_lists(mut found: Lists) {
     // Only a success may be reused; the constraint begins with `NOT reusable`.
     let reusable = found.remove(&("jobs".into(), "NOT".into()));
     assert_eq!(reusable, Some(names([job::State::Succeeded.as_str()])));
+    // Likewise, `Commit` was taken only from what has committed.
+    let committed = found.remove(&("executions".into(), "NOT".into()));
+    let doors = [execution::State::Committed, execution::State::Done];
+    assert!(doors.iter().all(|state| state.has_committed()));
+    assert_eq!(committed, Some(names(doors.map(|state| state.as_str()))));
     assert_eq!(found, expected());
 }
 

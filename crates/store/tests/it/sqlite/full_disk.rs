@@ -1,62 +1,21 @@
 //! A disk without room: nothing more is acknowledged, nothing acknowledged is lost, and it goes on when there is room.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use store::{Sqlite, Store, StoreError};
-use tempfile::TempDir;
+use store::{Sqlite, Store};
 
 use crate::commands::submit;
 use crate::desk::Desk;
+use crate::small_disk::{SmallDisk, fill_up, is_unavailable};
 use crate::sqlite::kills::play;
 use crate::stores::block_on;
-
-/// A small disk of its own; only a privileged user may have one.
-struct SmallDisk(TempDir);
-
-impl SmallDisk {
-    fn mount(size: &str) -> Option<SmallDisk> {
-        let folder = tempfile::tempdir().unwrap();
-        let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]).arg(folder.path());
-        let mounted = mount.output().is_ok_and(|output| output.status.success());
-        mounted.then_some(SmallDisk(folder))
-    }
-
-    fn join(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        // A connection that is still closing keeps it busy; it then goes when that one does.
-        let _ = Command::new("umount").arg("--lazy").arg(self.0.path()).status();
-    }
-}
-
-/// Submits until the store refuses; returns the last number that was acknowledged.
-async fn fill_up(desk: &Desk<Sqlite>, from: u128) -> (u128, StoreError) {
-    const MORE_THAN_FITS: u128 = 10_000;
-    for number in from..from + MORE_THAN_FITS {
-        let mut large = submit(number);
-        large.payload = crate::commands::raw(&format!("\"{}\"", "x".repeat(10_000)));
-        if let Err(error) = desk.perform([large]).await {
-            return (number - 1, error);
-        }
-    }
-    panic!("the disk never filled up");
-}
-
-fn is_unavailable(error: &StoreError) -> bool {
-    matches!(error, StoreError::Unavailable(_))
-}
 
 /// Without the right to mount, the test below stands in for this one.
 #[test]
 fn a_full_disk_stops_the_work_until_there_is_room() {
-    let Some(disk) = SmallDisk::mount("4m") else { return };
+    let Some(disk) = SmallDisk::mount("size=4m") else { return };
     let (file, ballast) = (disk.join("deltaci.db"), disk.join("ballast"));
     fs::write(&ballast, vec![0; 1_500_000]).unwrap();
     block_on(async {
