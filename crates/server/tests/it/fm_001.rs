@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use decisions::leases::Commit;
 use decisions::records::{Attempt, Execution};
-use decisions::{Answer, Book, Changes, Command, Policy, decide};
+use decisions::{Answer, Changes, Command, Policy, decide};
 use machines::{attempt, execution, lease};
 use serde_json::json;
 use server::perform::Failure;
@@ -83,25 +83,28 @@ async fn load_without_fence<S: Store>(
     loaded
 }
 
-/// The effects that a commit applies to a book.
-fn applied(book: &Book, command: &Command, now: Time) -> usize {
-    let decision = decide(book, command, now, &Policy::default()).unwrap();
-    assert_eq!(decision.answer, Answer::Committed { duplicate: false });
-    decision.changes.appended.effects.len()
-}
-
+/// `b` has committed, and that is saved. Where nothing but the fence stood in the way, `a` is then told that it has, too: the
+/// card is charged twice for one job. (What the store would say to such a world is the test after the next.)
 #[test]
 fn without_the_boundary_both_workers_apply_the_effect() {
     block_on(async {
-        let world = two_workers_on_one_job(InMemory::default().open().await).await;
-        let mut effects = 0;
-        for name in ["A", "B"] {
-            let name = world.lease_named(name).unwrap();
-            let command: Command = commit(&name).into();
-            let loaded = load_without_fence(&world, &command, &name).await;
-            effects += applied(&loaded.book, &command, world.now);
-        }
-        assert_eq!(effects, 2, "the failure mode can be reproduced");
+        let mut world = two_workers_on_one_job(InMemory::default().open().await).await;
+        let (rightful, late) = (world.lease_named("B").unwrap(), world.lease_named("A").unwrap());
+        world.perform_one(commit(&rightful)).await.unwrap();
+        let mut charged = world.job_file(world.job_named("J").unwrap()).await.effects;
+
+        let command: Command = commit(&late).into();
+        let mut loaded = load_without_fence(&world, &command, &late).await;
+        let decision = decide(&loaded.book, &command, world.now, &Policy::default()).unwrap();
+        assert_eq!(decision.answer, Answer::Committed { duplicate: false });
+        charged.extend(decision.changes.appended.effects.iter().cloned());
+        loaded.book.apply(decision.changes);
+
+        let by: Vec<_> = charged.iter().map(|effect| effect.execution).collect();
+        assert_eq!(by, [rightful.execution, late.execution], "the failure mode can be reproduced");
+        assert!(charged.iter().all(|effect| effect.body.contains("charged the card")));
+        let late = loaded.book.executions.peek(&late.execution).unwrap();
+        assert!(late.status.get().has_committed(), "beside the one that is stored");
     });
 }
 
