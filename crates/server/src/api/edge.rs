@@ -1,4 +1,4 @@
-//! The one layer around every handler: a time limit, a caught panic, a counted answer, a line in the log.
+//! The one layer around every handler: room for its body, a time limit, a caught panic, a counted answer, a line in the log.
 //!
 //! A line holds method, route and status; never a path, a query, a header or a body, where a secret could be.
 
@@ -32,7 +32,13 @@ pub async fn edge<S: Store>(State(api): State<Api<S>>, request: Request, next: N
         lease::ROUTE => REQUEST_TIME_MAX + lease::WAIT_MAX,
         route => artifacts::time_max(route).unwrap_or(REQUEST_TIME_MAX),
     };
-    let handled = tokio::time::timeout(limit, AssertUnwindSafe(next.run(request)).catch_unwind());
+    let handling = async {
+        match api.bodies.room(request.headers()).await {
+            Ok(_room) => next.run(request).await,
+            Err(busy) => busy.into_response(),
+        }
+    };
+    let handled = tokio::time::timeout(limit, AssertUnwindSafe(handling).catch_unwind());
     let response = match handled.await {
         Ok(Ok(response)) => response,
         Ok(Err(_)) => {

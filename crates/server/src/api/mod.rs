@@ -4,6 +4,7 @@
 //! one that says no. Never: SQL, a record written, a decision, a secret in a log.
 
 mod artifacts;
+mod bodies;
 mod bounds;
 mod caches;
 mod document;

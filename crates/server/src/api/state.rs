@@ -7,6 +7,7 @@ use store::Store;
 use tokio::sync::{Semaphore, watch};
 use wire::TokenSecret;
 
+use crate::api::bodies::Bodies;
 use crate::api::vault::Vault;
 use crate::artifacts::Artifacts;
 use crate::artifacts::collector::Collector;
@@ -30,6 +31,7 @@ pub struct Shared<S> {
     pub collector: Collector<S>,
     /// Log chunks that are being read or written.
     pub log_bodies: Semaphore,
+    pub bodies: Bodies,
     stopping: watch::Sender<bool>,
 }
 
@@ -59,7 +61,9 @@ impl<S: Store> Api<S> {
         let (stopping, _) = watch::channel(false);
         let (vault, log_bodies) = (Vault::new(admin), Semaphore::new(LOG_BODIES_MAX));
         let collector = Collector::new(engine.clone(), artifacts.blobs.clone());
-        let shared = Shared { engine, dispatch, vault, rules, artifacts, collector, log_bodies, stopping };
+        let bodies = Bodies::default();
+        let shared =
+            Shared { engine, dispatch, vault, rules, artifacts, collector, log_bodies, bodies, stopping };
         Api(Arc::new(shared))
     }
 

@@ -160,7 +160,9 @@ async fn run_group<'l, S: Store>(
         return expect(first, if moved == 0 { "nothing".into() } else { format!("moved {moved}") });
     }
     if first.verb == "set-tenant" {
-        return world.set_tenant(&first.words).await.map_err(|problem| (first, problem));
+        let set = world.set_tenant(&first.words).await;
+        world.log_growth().await;
+        return set.map_err(|problem| (first, problem));
     }
     if let Some(found) = world.asked(first.verb, &first.words).await {
         return expect(first, found.map_err(|problem| (first, problem))?);
