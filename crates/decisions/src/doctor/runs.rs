@@ -1,6 +1,9 @@
 //! A run against its jobs: counters, outcome, deadlines, and who was told that what it waits for is over.
 
+use std::collections::BTreeMap;
+
 use machines::{Machine, job, run};
+use wire::JobId;
 
 use super::plans::{check_group, check_plan};
 use super::steps::{States, check_log};
@@ -67,18 +70,22 @@ fn check_needs(file: &RunFile, findings: &mut Findings) {
     if file.run.is_stopping() {
         return;
     }
-    let job = |id| file.jobs.iter().find(|job| job.id == id);
-    for dependent in file.jobs.iter().filter(|job| job.state == job::State::Pending) {
-        let needed = file.needs.iter().filter(|(_, id)| *id == dependent.id).filter_map(|(id, _)| job(*id));
-        let (told, open): (Vec<&Job>, Vec<&Job>) = needed.partition(|needed| has_told(needed, dependent));
-        findings.equal("I9", "needs_open of a job", dependent.needs_open, open.len() as u32);
-        let fatal = told.iter().find(|needed| needed.required && needed.state != job::State::Succeeded);
-        if let Some(needed) = fatal {
-            findings.add("I9", format!("{} waits, though {} did not succeed", dependent.id, needed.id));
+    let jobs: BTreeMap<JobId, &Job> = file.jobs.iter().map(|job| (job.id, job)).collect();
+    let waiting = file.jobs.iter().filter(|job| job.state == job::State::Pending);
+    let mut open: BTreeMap<JobId, u32> = waiting.map(|job| (job.id, 0)).collect();
+    for (needed, dependent) in &file.needs {
+        let (Some(needed), Some(open)) = (jobs.get(needed), open.get_mut(dependent)) else { continue };
+        if !has_told(needed, *dependent) {
+            *open += 1;
+        } else if needed.required && needed.state != job::State::Succeeded {
+            findings.add("I9", format!("{dependent} waits, though {} did not succeed", needed.id));
         }
+    }
+    for (id, open) in open {
+        findings.equal("I9", "needs_open of a job", jobs[&id].needs_open, open);
     }
 }
 
-fn has_told(needed: &Job, dependent: &Job) -> bool {
-    needed.state.is_over() && (!needed.releasing || needed.released_to >= Some(dependent.id))
+fn has_told(needed: &Job, dependent: JobId) -> bool {
+    needed.state.is_over() && (!needed.releasing || needed.released_to >= Some(dependent))
 }
