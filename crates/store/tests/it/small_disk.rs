@@ -7,7 +7,7 @@ use store::{Store, StoreError};
 use tempfile::TempDir;
 
 use crate::commands::{raw, submit};
-use crate::desk::Desk;
+use crate::desk::{Contents, Desk};
 
 /// Only a privileged user may have one.
 pub struct SmallDisk(TempDir);
@@ -64,4 +64,23 @@ fn noise(seed: u128, length: usize) -> String {
 
 pub fn is_unavailable(error: &StoreError) -> bool {
     matches!(error, StoreError::Unavailable(_))
+}
+
+/// Whatever is tried: nothing is half done, what was acknowledged is there, and reading works. What there is then.
+pub async fn stays_full<S: Store>(desk: &Desk<S>, last: u128) -> Contents {
+    for number in 1..=20 {
+        let again = desk.perform([submit(1_000_000 + number)]).await;
+        assert!(again.is_ok() || is_unavailable(&again.unwrap_err()), "it stays at that");
+    }
+    let contents = desk.contents().await;
+    assert!(contents.jobs.len() as u128 >= last && contents.problems().is_empty());
+    contents
+}
+
+/// There is room again.
+pub async fn goes_on<S: Store>(desk: &Desk<S>) {
+    let (further, _) = fill_up(desk, 3_000_000).await;
+    assert!(further > 3_000_000 + 10, "with room it goes on");
+    assert_eq!(desk.contents().await.problems(), [] as [&str; 0]);
+    assert_eq!(desk.store.integrity().await, Ok(vec![]));
 }
