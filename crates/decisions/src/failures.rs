@@ -95,6 +95,13 @@ impl ClassSet {
         ClassSet(classes.iter().fold(0, |bits, class| bits | 1 << *class as u16))
     }
 
+    /// What somebody means who names these: trouble around the job is also a runner that could not start it or was lost.
+    pub fn asked_for(classes: &[FailureClass]) -> ClassSet {
+        let around = [FailureClass::RunnerStartup, FailureClass::RunnerLost];
+        let meant = classes.contains(&FailureClass::Infra).then_some(around).into_iter().flatten();
+        ClassSet::of(&classes.iter().copied().chain(meant).collect::<Vec<_>>())
+    }
+
     pub fn contains(self, class: FailureClass) -> bool {
         self.0 & (1 << class as u16) != 0
     }
@@ -148,52 +155,81 @@ impl Verdict {
 
 struct Rule {
     class: FailureClass,
+    place: Place,
     /// Any of these in the summary, letter case aside.
     words: &'static [&'static str],
     because: &'static str,
 }
 
+/// A summary ends with what the job wrote last, so what only a runner can know is believed at the beginning alone.
+#[derive(Clone, Copy)]
+enum Place {
+    Beginning,
+    Anywhere,
+}
+
+impl Rule {
+    fn found(&self, summary: &str) -> Option<&'static str> {
+        self.words.iter().copied().find(|word| match self.place {
+            Place::Beginning => summary.starts_with(word),
+            Place::Anywhere => summary.contains(word),
+        })
+    }
+}
+
 const RULES: &[Rule] = &[
     Rule {
         class: FailureClass::Timeout,
+        place: Place::Beginning,
         words: &["the job timed out"],
         because: "the job ran longer than it may",
     },
     Rule {
         class: FailureClass::RunnerLost,
-        words: &["hands the job back", "keeper of the job ended", "keeper heard of no renewal"],
+        place: Place::Beginning,
+        words: &[
+            "executor unavailable: the runner was told to stop",
+            "executor unavailable: the keeper of the job ended",
+            "executor unavailable: the keeper heard of no renewal",
+        ],
         because: "the runner stopped before the job did",
     },
     Rule {
         class: FailureClass::RunnerStartup,
-        words: &["runner startup", "could not prepare workspace", "failed to start container"],
+        place: Place::Beginning,
+        words: &["runner startup", "could not prepare workspace"],
         because: "the runner could not start the job",
     },
     // A step may have run: not a word of the rule above, which an effect that may happen once is tried again by.
     Rule {
         class: FailureClass::Infra,
+        place: Place::Beginning,
         words: &["executor unavailable"],
         because: "what runs the job failed under it",
     },
     Rule {
         class: FailureClass::Infra,
+        place: Place::Beginning,
         words: &["artifact upload failed"],
         because: "what the job made could not be brought to the server",
     },
     Rule {
         class: FailureClass::Infra,
+        place: Place::Anywhere,
         words: &[
             "failed to pull",
+            "failed to start container",
             "toomanyrequests",
             "too many requests",
             "registry",
             "cache fetch",
             "cache restore",
         ],
-        because: "an image, package or cache could not be fetched",
+        because: "an image, container, package or cache was not to be had",
     },
     Rule {
         class: FailureClass::Infra,
+        place: Place::Anywhere,
         words: &[
             "connection reset",
             "connection refused",
@@ -208,12 +244,19 @@ const RULES: &[Rule] = &[
     },
     Rule {
         class: FailureClass::Infra,
+        place: Place::Anywhere,
         words: &["no space left on device", "out of memory", "oom-killed", "cannot allocate memory"],
         because: "the machine ran out of disk or memory",
     },
-    Rule { class: FailureClass::Flaky, words: &["flaky"], because: "the job reports an unstable test" },
+    Rule {
+        class: FailureClass::Flaky,
+        place: Place::Anywhere,
+        words: &["flaky"],
+        because: "the job reports an unstable test",
+    },
     Rule {
         class: FailureClass::Compilation,
+        place: Place::Anywhere,
         words: &[
             "could not compile",
             "compilation failed",
@@ -225,11 +268,13 @@ const RULES: &[Rule] = &[
     },
     Rule {
         class: FailureClass::Lint,
+        place: Place::Anywhere,
         words: &["lint", "clippy", "formatting", "style violation"],
         because: "a style check refused the code; the same code will fail again",
     },
     Rule {
         class: FailureClass::Test,
+        place: Place::Anywhere,
         words: &["test failed", "tests failed", "assertion failed", "failing tests"],
         because: "a test failed; the same code will fail again",
     },
@@ -239,7 +284,7 @@ const RULES: &[Rule] = &[
 pub fn classify(exit_code: i32, summary: &str) -> Verdict {
     let summary = summary.to_lowercase();
     for rule in RULES {
-        if let Some(word) = rule.words.iter().find(|word| summary.contains(**word)) {
+        if let Some(word) = rule.found(&summary) {
             return Verdict {
                 class: rule.class,
                 because: format!("{} (the summary says \"{word}\")", rule.because),

@@ -50,7 +50,7 @@ impl<'a> Layers<'a> {
     pub fn retry_on(self) -> Option<ClassSet> {
         let names = self.get("retry")?.get("on")?.items().iter().filter_map(Node::text);
         let classes: Vec<_> = names.filter_map(FailureClass::parse).collect();
-        Some(ClassSet::of(&classes))
+        Some(ClassSet::asked_for(&classes))
     }
 
     pub fn priority(self) -> i32 {

@@ -236,6 +236,32 @@ fn an_effect_that_may_happen_once_is_left_to_a_person_after_trouble_around_it() 
     );
 }
 
+/// What a job writes last stands in the summary too, and may be anything.
+#[test]
+fn a_job_does_not_speak_for_its_runner() {
+    check_timeless(
+        "
+        -  submit J once
+        -  grant L1 a                                           -> GRANTED J 1
+        -  ack L1                                               -> ACTIVE
+        -  complete L1 fail exit=1 step 1 of 1 ended with exit code 1: Error: failed to start containers: web -> COMPLETED
+        -  class J                                              -> ambiguous
+        -  attempts J                                           -> 1 of 3
+        -  submit K once
+        -  grant L2 a                                           -> GRANTED K 1
+        -  ack L2                                               -> ACTIVE
+        -  complete L2 fail exit=1 step 1 of 1 ended with exit code 1: runner startup: no -> COMPLETED
+        -  class K                                              -> failure
+        -  attempts K                                           -> 1 of 3
+        -  submit M
+        -  grant L3 a                                           -> GRANTED M 1
+        -  ack L3                                               -> ACTIVE
+        -  complete L3 fail exit=1 step 1 of 1 ended with exit code 1: the job timed out -> COMPLETED
+        -  class M                                              -> failure
+    ",
+    );
+}
+
 #[test]
 fn a_job_that_its_runner_timed_out_or_handed_back_says_so() {
     check_timeless(
@@ -249,7 +275,7 @@ fn a_job_that_its_runner_timed_out_or_handed_back_says_so() {
         -  submit K
         -  grant L2 a                                                   -> GRANTED K 1
         -  ack L2                                                       -> ACTIVE
-        -  complete L2 fail exit=125 the runner hands the job back           -> COMPLETED
+        -  complete L2 fail exit=125 executor unavailable: the runner was told to stop -> COMPLETED
         -  class K#1                                                    -> runner_lost
         -  attempts K                                                   -> 2 of 3
     ",

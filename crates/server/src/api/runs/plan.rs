@@ -76,5 +76,5 @@ fn classes(names: &[String]) -> Result<ClassSet, Problem> {
             )
         })
     };
-    Ok(ClassSet::of(&names.iter().map(parsed).collect::<Result<Vec<_>, _>>()?))
+    Ok(ClassSet::asked_for(&names.iter().map(parsed).collect::<Result<Vec<_>, _>>()?))
 }
