@@ -4,16 +4,19 @@
 use sha2::{Digest, Sha256};
 use wire::{RunId, TenantId};
 
+use crate::records::Trust;
+
 /// Made from what names the group, so that a key is short whatever a repository is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupId(pub [u8; 32]);
 
 impl GroupId {
-    /// A group is one of a repository: two that both call theirs `main` do not disturb each other.
-    pub fn of(tenant: TenantId, repository: Option<&str>, name: &str) -> GroupId {
+    /// A group is one of a repository and of a trust: two that both call theirs `main` do not disturb each other, and
+    /// what a stranger proposes supersedes nothing of ours.
+    pub fn of(tenant: TenantId, repository: Option<&str>, trust: Trust, name: &str) -> GroupId {
         let mut hash = Sha256::new();
         hash.update(tenant.as_u128().to_be_bytes());
-        for part in [repository.unwrap_or_default(), name] {
+        for part in [repository.unwrap_or_default(), trust.as_str(), name] {
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part.as_bytes());
         }

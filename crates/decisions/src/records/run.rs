@@ -107,7 +107,7 @@ impl Run {
     /// The group of this name that the run would be in, or the one that it is in.
     pub fn group_named(&self, name: Option<&str>) -> Option<GroupId> {
         let name = name.or(self.group.as_deref())?;
-        Some(GroupId::of(self.tenant, self.repository.as_deref(), name))
+        Some(GroupId::of(self.tenant, self.repository.as_deref(), self.trust, name))
     }
 
     /// The run waits for its plan.

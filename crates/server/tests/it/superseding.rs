@@ -93,6 +93,24 @@ fn only_a_run_that_asks_for_it_supersedes() {
     );
 }
 
+/// A fork names its group as it likes.
+#[test]
+fn an_untrusted_run_supersedes_no_trusted_one() {
+    check_timeless(
+        "
+        -  create R
+        -  run S a group=main supersede=yes
+        -  run T a group=main supersede=yes trust=no
+        -  run U a group=main supersede=yes trust=no
+        -  plan R a group=main
+        -  state R                    -> CANCEL_REQUESTED
+        -  state S                    -> QUEUED
+        -  state T                    -> CANCEL_REQUESTED
+        -  state U                    -> QUEUED
+    ",
+    );
+}
+
 #[test]
 fn a_rerun_joins_the_group_as_its_newest() {
     check_timeless(

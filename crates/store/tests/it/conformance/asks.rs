@@ -1,7 +1,7 @@
 //! Load: each ask is answered with what it names, whole, and with nothing when there is nothing.
 
 use decisions::book::{Kept, Shelf};
-use decisions::records::{AttemptKey, GroupId, Plan};
+use decisions::records::{AttemptKey, GroupId, Plan, Trust};
 use decisions::{Ask, Book};
 use store::Store;
 use wire::{MessageId, TenantId};
@@ -65,7 +65,7 @@ async fn what_does_not_exist_is_not_in_the_book<S: Store>(desk: Desk<S>) {
         Ask::Run(run_id(7)),
         Ask::Plan(run_id(7)),
         Ask::Succeeded(run_id(7)),
-        Ask::Group(GroupId::of(tenant(), None, "nothing")),
+        Ask::Group(GroupId::of(tenant(), None, Trust::Trusted, "nothing")),
         Ask::GroupOf(run_id(7), Some("nothing".into())),
         Ask::Family(job_id(7)),
         Ask::Execution(exec_id(7)),

@@ -1,7 +1,7 @@
 //! Concurrency groups: what a load brings of them, and that two runs that join at once see each other.
 
 use decisions::policy::CHUNK;
-use decisions::records::{Concurrency, GroupId, Plan};
+use decisions::records::{Concurrency, GroupId, Plan, Trust};
 use decisions::runs::{CreateRun, PlanAccepted, RunOrigin};
 use decisions::{Answer, Ask};
 use machines::run::State;
@@ -28,7 +28,7 @@ fn group(cancel: bool) -> Plan {
 }
 
 fn id() -> GroupId {
-    GroupId::of(tenant(), None, "größe")
+    GroupId::of(tenant(), None, Trust::Trusted, "größe")
 }
 
 async fn states<S: Store>(desk: &Desk<S>, numbers: impl IntoIterator<Item = u128>) -> Vec<State> {
