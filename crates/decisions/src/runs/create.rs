@@ -37,7 +37,7 @@ impl Decide for CreateRun {
         asks.extend(self.trigger_key.clone().map(|key| Ask::Trigger(self.tenant, key)));
         let group = self.plan.as_ref().and_then(|plan| plan.concurrency.as_ref());
         let repository = self.origin.repository.as_deref();
-        asks.extend(group.map(|it| Ask::Group(GroupId::of(self.tenant, repository, &it.group))));
+        asks.extend(group.map(|it| Ask::Group(GroupId::of(self.tenant, repository, self.trust, &it.group))));
     }
 
     fn decide(&self, draft: &mut Draft<'_>) -> Result<Answer, Refusal> {
@@ -48,17 +48,28 @@ impl Decide for CreateRun {
         if let Some(plan) = &self.plan {
             plan::check(plan, draft.policy.jobs_per_run_max)?;
         }
-        let mut run = self.record(draft);
+        let run = self.record(draft);
         draft.born(&run, "triggered");
-        draft.advance(&mut run, run::Event::StartPlanning, "triggered");
-        match &self.plan {
-            Some(plan) => adopt_plan(draft, run, plan)?,
-            None => {
-                draft.hint(Hint::Plan(run.id));
-                draft.put(run);
-            }
-        }
+        start_planning(draft, run, self.plan.as_ref(), "triggered")?;
         Ok(Answer::RunCreated { run: self.id, existing: false })
+    }
+}
+
+/// With a plan the planner is skipped; without one it is told.
+pub fn start_planning(
+    draft: &mut Draft<'_>,
+    mut run: Run,
+    plan: Option<&Plan>,
+    cause: &'static str,
+) -> Result<(), Refusal> {
+    draft.advance(&mut run, run::Event::StartPlanning, cause);
+    match plan {
+        Some(plan) => adopt_plan(draft, run, plan),
+        None => {
+            draft.hint(Hint::Plan(run.id));
+            draft.put(run);
+            Ok(())
+        }
     }
 }
 

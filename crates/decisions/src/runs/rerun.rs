@@ -1,15 +1,15 @@
 //! Run a finished run again: a new run of the same plan, `attempt + 1`. What ran runs again, or what of it did not
-//! succeed; what did not run is left out again, for the same reasons.
+//! succeed; what did not run is left out again, for the same reasons. One that never had a plan is planned anew.
 
 use std::collections::BTreeMap;
 
-use machines::{Machine, run};
+use machines::Machine;
 use wire::api::{Decision, Reason};
 use wire::{JobId, RunId, TenantId};
 
 use crate::draft::Stated;
 use crate::records::{Plan, Run};
-use crate::runs::plan_accepted::adopt_plan;
+use crate::runs::create::start_planning;
 use crate::tenants::require_ready;
 use crate::{Answer, Ask, Decide, Draft, Refusal};
 
@@ -43,14 +43,11 @@ impl Decide for RerunRun {
         if !of.is_over() {
             return Err(Refusal::RunNotOver { state: of.state.get().as_str() });
         }
-        let plan = draft.book().plans.get(&self.of).ok_or(Refusal::RunHasNoPlan)?;
-        let mut plan: Plan = serde_json::from_str(plan).expect("plans are written by us");
-        if self.failed_only
-            && let Some(succeeded) = draft.book().succeeded.get(&self.of)
-        {
-            reuse_succeeded(&mut plan, self.of, succeeded);
+        let plan = self.plan(draft);
+        if plan.is_none() && of.repository.is_none() {
+            return Err(Refusal::RunHasNoPlan);
         }
-        let mut run = Run {
+        let run = Run {
             id: self.id,
             state: Stated::initial(),
             outcome: None,
@@ -62,15 +59,29 @@ impl Decide for RerunRun {
             reports_open: 0,
             sweep: None,
             swept_to: None,
+            due_at: Some(draft.now.plus(draft.policy.plan_timeout)),
             created_at: draft.now,
             updated_at: draft.now,
             finished_at: None,
             ..of.clone()
         };
         draft.born(&run, format!("rerun of {}", self.of));
-        draft.advance(&mut run, run::Event::StartPlanning, "the plan is known");
-        adopt_plan(draft, run, &plan)?;
+        let cause = if plan.is_some() { "the plan is known" } else { "there is no plan to repeat" };
+        start_planning(draft, run, plan.as_ref(), cause)?;
         Ok(Answer::RunCreated { run: self.id, existing: false })
+    }
+}
+
+impl RerunRun {
+    fn plan(&self, draft: &Draft<'_>) -> Option<Plan> {
+        let plan = draft.book().plans.get(&self.of)?;
+        let mut plan: Plan = serde_json::from_str(plan).expect("plans are written by us");
+        if self.failed_only
+            && let Some(succeeded) = draft.book().succeeded.get(&self.of)
+        {
+            reuse_succeeded(&mut plan, self.of, succeeded);
+        }
+        Some(plan)
     }
 }
 

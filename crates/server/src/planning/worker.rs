@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use decisions::Hint;
 use repo::Mirrors;
@@ -9,6 +10,7 @@ use store::Store;
 use tokio::sync::Semaphore;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::task::JoinSet;
+use tokio::time::MissedTickBehavior;
 use wire::RunId;
 
 use super::one;
@@ -19,9 +21,11 @@ use crate::ticks::ROUND_MAX;
 const AT_ONCE_MAX: usize = 2;
 /// Runs that wait to be planned; what comes beyond meets its planning deadline.
 const WAITING_MAX: usize = 10_000;
+/// How often it is looked for what nobody plans: its hint was lost, or whoever heard it is gone.
+const LOOK: Duration = Duration::from_secs(2);
 
 /// Follows the hints for ever. What waited before we listened is looked for at the start; a hint that is lost costs
-/// the run its planning timeout.
+/// two looks.
 pub async fn run<S: Store>(engine: Engine<S>, mirrors: Option<Mirrors>) {
     let mut hints = engine.hints();
     let mut worker = Worker {
@@ -30,9 +34,12 @@ pub async fn run<S: Store>(engine: Engine<S>, mirrors: Option<Mirrors>) {
         room: Arc::new(Semaphore::new(AT_ONCE_MAX)),
         waiting: VecDeque::new(),
         known: BTreeSet::new(),
+        seen: BTreeSet::new(),
         tasks: JoinSet::new(),
     };
-    worker.look().await;
+    worker.take_all().await;
+    let mut looks = tokio::time::interval(LOOK);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let room = worker.room.clone();
         tokio::select! {
@@ -46,9 +53,10 @@ pub async fn run<S: Store>(engine: Engine<S>, mirrors: Option<Mirrors>) {
                     | Hint::Logged(_)
                     | Hint::Reap,
                 ) => {}
-                Err(RecvError::Lagged(_)) => worker.look().await,
+                Err(RecvError::Lagged(_)) => worker.take_all().await,
                 Err(RecvError::Closed) => return,
             },
+            _ = looks.tick() => worker.take_left().await,
             place = room.acquire_owned(), if !worker.waiting.is_empty() => {
                 let Some(run) = worker.waiting.pop_front() else { continue };
                 let place = place.expect("the room is never closed");
@@ -70,6 +78,8 @@ struct Worker<S> {
     waiting: VecDeque<RunId>,
     /// Waiting or at work: each run once.
     known: BTreeSet<RunId>,
+    /// Without a plan at the last look, whoever's they are.
+    seen: BTreeSet<RunId>,
     /// Ends with us.
     tasks: JoinSet<RunId>,
 }
@@ -83,14 +93,29 @@ impl<S: Store> Worker<S> {
         }
     }
 
-    /// What waited before we listened, or while a hint was lost.
-    async fn look(&mut self) {
-        let mut last = None;
-        loop {
-            let Ok(waiting) = self.engine.store().runs_planning(last, ROUND_MAX).await else { return };
-            let Some(newest) = waiting.last() else { return };
-            last = Some(*newest);
-            waiting.into_iter().for_each(|run| self.add(run));
+    /// What waited before we listened, or while hints were lost.
+    async fn take_all(&mut self) {
+        self.without_plan().await.into_iter().for_each(|run| self.add(run));
+    }
+
+    /// What was there at the last look too. Another server's run has its plan by then, or is planned twice: one counts.
+    async fn take_left(&mut self) {
+        let now = self.without_plan().await;
+        now.intersection(&self.seen).copied().collect::<Vec<_>>().into_iter().for_each(|run| self.add(run));
+        self.seen = now;
+    }
+
+    async fn without_plan(&self) -> BTreeSet<RunId> {
+        let mut runs = BTreeSet::new();
+        while runs.len() < WAITING_MAX {
+            let Ok(page) = self.engine.store().runs_planning(runs.last().copied(), ROUND_MAX).await else {
+                break;
+            };
+            if page.is_empty() {
+                break;
+            }
+            runs.extend(page);
         }
+        runs
     }
 }

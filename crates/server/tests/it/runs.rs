@@ -511,7 +511,24 @@ fn rerunning_what_failed_of_a_success_is_a_success() {
 }
 
 #[test]
-fn a_run_that_never_had_a_plan_cannot_be_rerun() {
+fn a_run_that_never_had_a_plan_is_planned_when_it_is_run_again() {
+    check(
+        "
+        0s   create R repository=here
+        60s  tick                       -> moved 1
+        60s  state R                    -> REPORTED FAILED
+        60s  rerun S R                  -> PLANNING
+        70s  plan S a                   -> QUEUED
+        70s  rerun T R failed           -> PLANNING
+        130s tick                       -> moved 1
+        130s state T                    -> REPORTED FAILED
+        130s state S                    -> QUEUED
+    ",
+    );
+}
+
+#[test]
+fn a_run_without_plan_and_repository_cannot_be_rerun() {
     check(
         "
         -  create R
