@@ -44,7 +44,7 @@ impl Decide for RetryJob {
             draft.put(run);
         }
         job.counted_failed = false;
-        job.releasing = false; // those that were not told yet go on waiting
+        (job.releasing, job.released_to) = (false, None); // who was not told yet goes on waiting; its success tells all
         job.attempts_max = job.attempts_max.max(job.attempts + 1);
         next_attempt(draft, job.clone(), "a person asked for one more attempt");
         Ok(Answer::Retried { attempt: job.attempts + 1 })
