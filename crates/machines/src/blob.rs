@@ -16,7 +16,7 @@ machine! {
         rests { Live }
         events { RequestDelete, Reference, RetentionElapsed, Sweep, Mark }
         rows {
-            Live + RequestDelete => Tombstoned by Orchestrator,
+            Live + RequestDelete => Tombstoned by Collector,
             Tombstoned + Reference => Live by Orchestrator
                 ext "a blob referenced again before its deletion is live again",
             Tombstoned + RetentionElapsed => EligibleForGc by Collector,

@@ -4,7 +4,7 @@ machine! {
     /// A session that brings one blob into the store.
     upload {
         states {
-            /// The session is open; no byte was promised yet.
+            /// The session is open; no byte has been sent yet.
             Initiated = "initiated",
             /// Parts are being sent.
             PartsUploading = "parts_uploading",
