@@ -34,16 +34,17 @@ fn decode_naming_fields<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, BadMessa
     Ok(message)
 }
 
-/// serde names a missing field in its text only, below the path of the object that lacks it.
+/// serde names a field that is missing or said twice in its text only, below the path of the object it belongs to.
 fn bad_message(path: &str, problem: String) -> BadMessage {
     let parent = if path == "." { "" } else { path };
-    match problem.strip_prefix("missing field `").and_then(|rest| rest.split('`').next()) {
-        Some(missing) => {
-            let field = if parent.is_empty() { missing.into() } else { format!("{parent}.{missing}") };
-            BadMessage { field, problem: "missing".into() }
+    let of_object = [("missing field `", "missing"), ("duplicate field `", "said twice")];
+    for (beginning, short) in of_object {
+        if let Some(name) = problem.strip_prefix(beginning).and_then(|rest| rest.split('`').next()) {
+            let field = if parent.is_empty() { name.into() } else { format!("{parent}.{name}") };
+            return BadMessage { field, problem: short.into() };
         }
-        None => BadMessage { field: parent.into(), problem },
     }
+    BadMessage { field: parent.into(), problem }
 }
 
 /// The field says where; line and column would only repeat it.

@@ -52,7 +52,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Objects<T> {
 
 #[cfg(test)]
 mod tests {
-    use crate::api::TriggerRun;
+    use crate::api::{CompleteUpload, CreateVersion, TriggerRun};
     use crate::decode;
     use crate::runner::{Commit, Complete, Heartbeat};
 
@@ -78,6 +78,10 @@ mod tests {
         let rest = r#""status":"FAILED","exit_code":1,"artifacts":[["junit","x"]]"#;
         let json = format!(r#"{{"type":"Complete",{HEAD},{rest}}}"#);
         assert_eq!(fault::<Complete>(&json).as_deref(), Some("artifacts[0]"));
+        let parts = r#"{"parts":[{"number":1,"etag":"a"},[2,"b"]]}"#;
+        assert_eq!(fault::<CompleteUpload>(parts).as_deref(), Some("parts[1]"));
+        let entries = r#"{"version":"1","entries":[["a","sha256:0"]]}"#;
+        assert_eq!(fault::<CreateVersion>(entries).as_deref(), Some("entries[0]"));
         for (plan, field) in [
             ("[[]]", "plan"),
             (r#"{"jobs":[["a"]]}"#, "plan.jobs[0]"),

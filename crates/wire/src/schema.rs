@@ -1,6 +1,6 @@
 //! How the leaves of our messages look in an OpenAPI document. Structs derive theirs.
 
-use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaFormat, Type};
+use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, Schema, SchemaFormat, Type};
 use utoipa::openapi::{KnownFormat, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
@@ -20,8 +20,8 @@ pub struct Label;
 /// How long a job may take. Only described.
 pub struct Timeout;
 
-/// An object in which nothing may stand yet. Only described.
-pub struct Nothing;
+/// What a tenant shall be: bounds, until there is provisioning. Only described.
+pub struct TenantConfig;
 
 macro_rules! leaf {
     ($($name:ty => $schema:expr;)+) => {$(
@@ -54,8 +54,19 @@ leaf! {
     Time => text().format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)));
     Label => text().pattern(Some("^[^\\x00-\\x1f\\x7f-\\x9f]{1,128}$")).description(Some("Such as `os:linux`"));
     Timeout => number().exclusive_minimum(Some(0)).maximum(Some(100_000_000)).description(Some("In seconds"));
-    Nothing => ObjectBuilder::new().schema_type(Type::Object).max_properties(Some(0));
+    TenantConfig => bounds()
+        .property("quota", bounds().property("storage_bytes", bound()))
+        .property("retention_seconds", number().exclusive_minimum(Some(0)).maximum(Some(100_000_000_000i64)));
     Decimal => number().minimum(Some(0));
+}
+
+fn bounds() -> ObjectBuilder {
+    let nothing_else = AdditionalProperties::FreeForm(false);
+    ObjectBuilder::new().schema_type(Type::Object).additional_properties(Some(nothing_else))
+}
+
+fn bound() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)).maximum(Some(1i64 << 60))
 }
 
 fn text() -> ObjectBuilder {

@@ -16,8 +16,9 @@ impl Time {
         Time(micros)
     }
 
+    /// Seconds beyond what can be written are the first or the last moment there is.
     pub const fn from_seconds(seconds: i64) -> Time {
-        Time(seconds * 1_000_000)
+        Time(seconds.saturating_mul(1_000_000))
     }
 
     pub const fn as_micros(self) -> i64 {

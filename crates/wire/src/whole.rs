@@ -21,6 +21,12 @@ pub fn maybe_whole<'de, D: Deserializer<'de>, T: TryFrom<i128>>(
     Ok(number.map(|Whole(number)| number))
 }
 
+/// For `deserialize_with`, of a list of numbers.
+pub fn wholes<'de, D: Deserializer<'de>, T: TryFrom<i128>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+    let numbers = Vec::<Whole<T>>::deserialize(deserializer)?;
+    Ok(numbers.into_iter().map(|Whole(number)| number).collect())
+}
+
 /// For `deserialize_with`, of a count: in the range of the format `int64`, which is how the document describes it.
 pub fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     let number: i64 = whole(deserializer)?;
@@ -78,6 +84,12 @@ mod tests {
         step: Option<u32>,
         #[serde(default, deserialize_with = "count")]
         bytes: u64,
+        #[serde(default, deserialize_with = "wholes")]
+        parts: Vec<u64>,
+    }
+
+    fn message(code: i32, step: Option<u32>) -> Message {
+        Message { code, step, bytes: 0, parts: Vec::new() }
     }
 
     fn read(json: &str) -> Result<Message, String> {
@@ -89,11 +101,12 @@ mod tests {
         for json in
             [r#"{"code":-3,"step":7}"#, r#"{"code":-3.0,"step":7.0}"#, r#"{"code":-0.3e1,"step":0.7e1}"#]
         {
-            assert_eq!(read(json), Ok(Message { code: -3, step: Some(7), bytes: 0 }), "{json}");
+            assert_eq!(read(json), Ok(message(-3, Some(7))), "{json}");
         }
         for json in [r#"{"code":0}"#, r#"{"code":-0.0,"step":null}"#] {
-            assert_eq!(read(json), Ok(Message { code: 0, step: None, bytes: 0 }), "{json}");
+            assert_eq!(read(json), Ok(message(0, None)), "{json}");
         }
+        assert_eq!(read(r#"{"code":0,"parts":[5.0,6]}"#).map(|message| message.parts), Ok(vec![5, 6]));
     }
 
     #[test]
@@ -103,6 +116,9 @@ mod tests {
         }
         for step in ["-1", "-1.0", "0.5", "4294967296", "\"1\""] {
             assert!(read(&format!("{{\"code\":1,\"step\":{step}}}")).is_err(), "{step}");
+        }
+        for parts in ["5", "[-1]", "[0.5]", "[\"5\"]", "null"] {
+            assert!(read(&format!("{{\"code\":1,\"parts\":{parts}}}")).is_err(), "{parts}");
         }
         for bytes in ["-1", "9223372036854775808", "1e19", "null"] {
             assert!(read(&format!("{{\"code\":1,\"bytes\":{bytes}}}")).is_err(), "{bytes}");

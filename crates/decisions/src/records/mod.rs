@@ -36,7 +36,7 @@ pub use plan::{Concurrency, Plan, PlanJob, Source};
 pub use queue::{Queue, QueueId};
 pub use run::{Run, Sweep, Trust};
 pub use runner::{Runner, RunnerKey};
-pub use tenant::Tenant;
+pub use tenant::{Tenant, quota_bound};
 pub use token::{Token, TokenKind};
 pub use upload::{Measured, Upload};
 pub use version::{Artifact, Bundle, Entry, Version, VersionName};

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use machines::tenant;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use wire::{TenantId, Time};
 
@@ -10,6 +11,13 @@ use crate::draft::Stated;
 
 /// A configuration that wants nothing provisioned.
 pub const CONFIG_EMPTY: &str = "{}";
+
+/// A bound of a quota. `5.0` is 5, as everywhere in our messages.
+pub fn quota_bound(value: &Value) -> Option<u64> {
+    const MOST: u64 = 1 << 60;
+    let whole = |number: f64| (number.fract() == 0.0 && number >= 0.0).then_some(number as u64);
+    value.as_u64().or_else(|| value.as_f64().and_then(whole)).filter(|bound| *bound <= MOST)
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tenant {
@@ -29,7 +37,7 @@ pub struct Tenant {
 impl Tenant {
     /// The most bytes it may have in the store.
     pub fn quota_bytes(&self) -> Option<u64> {
-        self.config()?.get("quota")?.get("storage_bytes")?.as_u64()
+        quota_bound(self.config()?.get("quota")?.get("storage_bytes")?)
     }
 
     /// How long the artifacts of its jobs are kept.
@@ -38,7 +46,7 @@ impl Tenant {
         Duration::try_from_secs_f64(seconds).ok()
     }
 
-    fn config(&self) -> Option<serde_json::Value> {
+    fn config(&self) -> Option<Value> {
         serde_json::from_str(&self.desired_config).ok()
     }
 

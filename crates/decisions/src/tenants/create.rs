@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use wire::TenantId;
 
-use crate::records::Tenant;
+use crate::records::{Tenant, quota_bound};
 use crate::tenants::ensure::make_ready;
 use crate::{Answer, Ask, Decide, Draft, Refusal};
 
@@ -49,7 +49,7 @@ impl CreateTenant {
                 "retention_seconds" => value.as_f64().is_some_and(|seconds| seconds > 0.0 && seconds <= 1e11),
                 _ => {
                     return Err(refuse(
-                        "provisioning is not available yet: only `quota` and `retention_seconds` are",
+                        "provisioning is not available yet: only `quota.storage_bytes` and `retention_seconds` are",
                     ));
                 }
             };
@@ -63,8 +63,5 @@ impl CreateTenant {
 
 fn is_quota(value: &Value) -> bool {
     let Some(quota) = value.as_object() else { return false };
-    quota.iter().all(|(key, bound)| {
-        matches!(key.as_str(), "storage_bytes" | "runs_active")
-            && bound.as_u64().is_some_and(|bound| bound <= 1 << 60)
-    })
+    quota.iter().all(|(key, bound)| key == "storage_bytes" && quota_bound(bound).is_some())
 }

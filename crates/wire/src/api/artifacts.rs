@@ -5,9 +5,10 @@ use utoipa::ToSchema;
 
 use crate::digest::Digest;
 use crate::ids::{BlobId, CacheId, CollectionId, JobId, MessageId, TenantId, UploadId, VersionId};
+use crate::object::objects;
 use crate::runner::Decimal;
 use crate::time::Time;
-use crate::whole::whole;
+use crate::whole::{whole, wholes};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StartUpload {
@@ -20,12 +21,14 @@ pub struct StartUpload {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StartParts {
     /// In order; together they are the upload's length.
+    #[serde(deserialize_with = "wholes")]
     #[schema(min_items = 1, max_items = 10000)]
     pub part_lengths: Vec<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CompleteUpload {
+    #[serde(deserialize_with = "objects")]
     pub parts: Vec<PartTag>,
 }
 
@@ -67,6 +70,7 @@ pub struct PartView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CreateVersion {
     pub version: String,
+    #[serde(deserialize_with = "objects")]
     pub entries: Vec<CreateEntry>,
 }
 

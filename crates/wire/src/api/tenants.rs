@@ -5,7 +5,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::ids::TenantId;
-use crate::schema::Nothing;
+use crate::schema::TenantConfig;
 use crate::time::Time;
 
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -13,9 +13,8 @@ pub struct CreateTenant {
     /// 1 to 63 of the characters a-z, 0-9 and -.
     #[schema(pattern = "^[a-z0-9-]{1,63}$")]
     pub name: String,
-    /// What shall be provisioned; only `{}` until provisioning is available.
     #[serde(default = "nothing")]
-    #[schema(value_type = Nothing, required = false)]
+    #[schema(value_type = TenantConfig, required = false)]
     pub desired_config: Value,
 }
 

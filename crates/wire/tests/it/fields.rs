@@ -204,11 +204,18 @@ fn values_out_of_range_are_named_too() {
 }
 
 #[test]
-fn a_field_said_twice_is_refused() {
+fn a_field_said_twice_is_named() {
+    let nested = br#"{"type":"Heartbeat","lease_id":"l","runner_id":"r","ts":"2026-01-04T08:00:00Z",
+        "progress":{"percent":1,"percent":2}}"#;
+    let bad = wire::decode::<wire::runner::Heartbeat>(nested).unwrap_err();
+    assert_eq!(bad.to_string(), "field `progress.percent`: said twice");
     for sample in all() {
         let text = sample.value().to_string();
-        let first = sample.required[0];
-        let twice = format!("{{\"{first}\":{},{}", sample.value()[first], &text[1..]);
-        assert!((sample.reread)(twice.as_bytes()).is_err(), "{}", sample.name);
+        let names = sample.required.iter().chain(sample.optional).filter(|name| !name.contains(['.', '[']));
+        for name in names {
+            let twice = format!("{{\"{name}\":{},{}", sample.value()[name], &text[1..]);
+            let bad = (sample.reread)(twice.as_bytes()).expect_err(name);
+            assert_eq!((bad.field.as_str(), bad.problem.as_str()), (*name, "said twice"), "{}", sample.name);
+        }
     }
 }

@@ -226,7 +226,7 @@ pub fn all() -> Vec<Sample> {
     seed().into_iter().chain(contract()).collect()
 }
 
-/// The `job_spec` inside the specification's `LeaseGranted`, read as the runner reads it.
+/// The `job_spec` inside the specification's `LeaseGranted`. A runner reads less of it (`runner::agent::spec`).
 pub fn job_spec() -> Sample {
     sample::<JobSpec>(
         "JobSpec",

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::marker::PhantomData;
 
-use wire::{ExecId, LeaseHash, LeaseId, LeaseKey, RunId};
+use wire::{CancelToken, ExecId, LeaseHash, LeaseId, LeaseKey, RunId, TokenSecret};
 
 use crate::samples::all;
 
@@ -45,16 +45,33 @@ fn no_message_prints_its_cancel_token() {
     }
 }
 
+/// Whatever is wrong with it: a lease id of another type, another field that is wrong, one that is said twice.
 #[test]
 fn a_refused_message_does_not_quote_its_lease_id() {
     for sample in all() {
-        let mut value = sample.value();
+        let value = sample.value();
         if value.get("lease_id").is_none() {
             continue;
         }
-        value["lease_id"] = serde_json::json!([SECRET]);
-        let bad = sample.reread_value(&value).unwrap_err();
-        assert!(!bad.to_string().contains(SECRET), "{bad}");
+        let text = value.to_string();
+        let mut refused =
+            vec![format!("{{\"lease_id\":\"{SECRET}\",{}", &text[1..]), text.replace('}', ",}")];
+        for wrong in [serde_json::json!([SECRET]), serde_json::json!({ SECRET: 1 })] {
+            let mut value = value.clone();
+            value["lease_id"] = wrong;
+            refused.push(value.to_string());
+        }
+        for field in
+            sample.required.iter().filter(|field| !field.contains(['.', '[']) && **field != "lease_id")
+        {
+            let mut value = value.clone();
+            value[field] = serde_json::json!({});
+            refused.push(value.to_string());
+        }
+        for message in refused {
+            let bad = (sample.reread)(message.as_bytes()).expect_err(&message);
+            assert!(!bad.to_string().contains(SECRET), "{bad}");
+        }
     }
 }
 
@@ -76,9 +93,11 @@ trait WithoutDisplay {
 impl<T> WithoutDisplay for Probe<T> {}
 
 #[test]
-fn a_lease_id_has_no_display() {
+fn a_secret_has_no_display() {
     assert!(!Probe::<LeaseId>(PhantomData).has_display());
     assert!(!Probe::<LeaseHash>(PhantomData).has_display());
+    assert!(!Probe::<CancelToken>(PhantomData).has_display());
+    assert!(!Probe::<TokenSecret>(PhantomData).has_display());
     assert!(Probe::<RunId>(PhantomData).has_display(), "the probe sees a Display that is there");
 }
 

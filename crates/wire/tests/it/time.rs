@@ -73,6 +73,10 @@ fn a_bound_too_far_to_be_written_is_the_last_moment() {
     assert_eq!(Time::from_micros(i64::MAX - 1).plus(Duration::from_micros(1)), last);
     assert_eq!(Time::from_micros(i64::MIN).plus(Duration::MAX), Time::from_micros(-1));
     assert!(last > Time::from_seconds(253_402_300_799));
+    assert_eq!(Time::from_seconds(i64::MAX), last, "whoever names the seconds may name any");
+    assert_eq!(Time::from_seconds(i64::MIN), Time::from_micros(i64::MIN));
+    assert_eq!(Time::from_seconds(0).minus(Duration::MAX), Time::from_micros(-i64::MAX));
+    assert_eq!(Time::from_micros(i64::MIN).minus(Duration::from_micros(1)), Time::from_micros(i64::MIN));
     assert!(!last.to_string().is_empty(), "it can be shown, if not as a date");
 }
 

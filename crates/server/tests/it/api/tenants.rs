@@ -46,6 +46,9 @@ async fn a_tenant_that_cannot_be_made_is_refused<S: Store>(site: Site<S>) {
         (json!({"name": ""}), "name"),
         (json!({"name": "x", "desired_config": {"runners": {}}}), "desired_config"),
         (json!({"name": "x", "desired_config": []}), "desired_config"),
+        (json!({"name": "x", "desired_config": {"quota": {"runs_active": 1}}}), "desired_config"),
+        (json!({"name": "x", "desired_config": {"quota": {"storage_bytes": 0.5}}}), "desired_config"),
+        (json!({"name": "x", "desired_config": {"retention_seconds": 0}}), "desired_config"),
     ] {
         let problem = site.post(ADMIN, "/v1/tenants", body.clone()).await.refused(422, "invalid_input");
         assert_eq!(problem["field"], field, "{body}: {problem}");

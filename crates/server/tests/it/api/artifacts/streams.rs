@@ -119,7 +119,7 @@ async fn what_a_tenant_has_is_not_sent_again<S: Store>(site: Site<S>) {
 }
 
 async fn the_quota_bounds_what_is_announced<S: Store>(site: Site<S>) {
-    let config = json!({"name": "small", "desired_config": {"quota": {"storage_bytes": 10}}});
+    let config = json!({"name": "small", "desired_config": {"quota": {"storage_bytes": 10.0}, "retention_seconds": 60}});
     site.post(ADMIN, "/v1/tenants", config).await.expect(201);
     let path = "/v1/tenants/small";
     let put =
