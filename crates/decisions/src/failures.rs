@@ -218,14 +218,13 @@ const RULES: &[Rule] = &[
         place: Place::Anywhere,
         words: &[
             "failed to pull",
-            "failed to start container",
             "toomanyrequests",
             "too many requests",
             "registry",
             "cache fetch",
             "cache restore",
         ],
-        because: "an image, container, package or cache was not to be had",
+        because: "an image, package or cache could not be fetched",
     },
     Rule {
         class: FailureClass::Infra,
@@ -241,6 +240,12 @@ const RULES: &[Rule] = &[
             "service unavailable",
         ],
         because: "the network or a service beyond the job failed",
+    },
+    Rule {
+        class: FailureClass::Infra,
+        place: Place::Anywhere,
+        words: &["failed to start container"],
+        because: "a container could not be started",
     },
     Rule {
         class: FailureClass::Infra,

@@ -172,8 +172,8 @@ pub trait Store: Send + Sync + 'static {
         limit: usize,
     ) -> impl Future<Output = Result<Vec<Webhook>, StoreError>> + Send;
 
-    /// All queues there are: one per tenant and set of requirements.
-    fn queues(&self) -> impl Future<Output = Result<Vec<Queue>, StoreError>> + Send;
+    /// Those of these queues that there are, in order.
+    fn queues_named(&self, ids: Vec<QueueId>) -> impl Future<Output = Result<Vec<Queue>, StoreError>> + Send;
 
     /// The queues in which at least one attempt is ready, in order. Costs a step per such queue, not per attempt.
     fn queues_ready(&self) -> impl Future<Output = Result<Vec<QueueId>, StoreError>> + Send;

@@ -176,8 +176,9 @@ impl Store for Memory {
         Ok(self.tables().webhooks_of(tenant, after, limit))
     }
 
-    async fn queues(&self) -> Result<Vec<Queue>, StoreError> {
-        Ok(self.tables().queues.all().cloned().collect())
+    async fn queues_named(&self, ids: Vec<QueueId>) -> Result<Vec<Queue>, StoreError> {
+        let tables = self.tables();
+        Ok(BTreeSet::from_iter(ids).iter().filter_map(|id| tables.queues.get(id)).cloned().collect())
     }
 
     async fn tenants(&self) -> Result<Vec<Tenant>, StoreError> {

@@ -18,10 +18,10 @@ use crate::api::problem::Problem;
 use crate::api::state::Api;
 
 /// A runner that holds nothing asks for work at least this often: the longest wait and some patience.
-const SILENT_AFTER: Duration = Duration::from_secs(90);
+pub const SILENT_AFTER: Duration = Duration::from_secs(90);
 
 /// The most live leases that one request looks at, of all tenants.
-const LEASES_MAX: usize = 10_000;
+pub const LEASES_MAX: usize = 10_000;
 
 /// The most runners shared by all tenants that one request looks at.
 const SHARED_MAX: usize = 1_000;
@@ -76,9 +76,14 @@ fn holds_of(live: Vec<(Execution, TenantId)>, tenant: TenantId) -> BTreeMap<Runn
     holds
 }
 
+/// What it holds apart: somebody who works may have nothing to ask for.
+pub fn is_alive(runner: &Runner, now: Time) -> bool {
+    now.since(runner.last_seen_at) < SILENT_AFTER
+}
+
 fn view(runner: Runner, holds: Vec<Held>, now: Time) -> RunnerView {
     let barred = runner.barred_until.is_some_and(|until| until > now);
-    let alive = !holds.is_empty() || now.since(runner.last_seen_at) < SILENT_AFTER;
+    let alive = !holds.is_empty() || is_alive(&runner, now);
     let state = match (barred, alive) {
         (true, _) => "barred",
         (false, true) => "alive",

@@ -49,6 +49,10 @@ pub struct Board<W> {
     places: Place,
 }
 
+/// Queues are as many as there are sets of requirements, which a run may make up for itself: beyond this, those that
+/// have nothing to give are forgotten, and asked for when something comes.
+const QUEUES_KEPT: usize = 10_000;
+
 /// Each grant wakes so many more: a burst is handed out in a few rounds, and one job does not wake a thousand.
 const WOKEN_BY_GRANT: usize = 2;
 
@@ -67,11 +71,15 @@ impl<W> Default for Board<W> {
 
 impl<W> Board<W> {
     pub fn learn(&mut self, queues: impl IntoIterator<Item = Queue>) {
+        if self.queues.len() >= QUEUES_KEPT {
+            let ready: BTreeSet<QueueId> = self.ready.values().flat_map(BTreeMap::keys).copied().collect();
+            self.queues.retain(|id, _| ready.contains(id));
+        }
         self.queues.extend(queues.into_iter().map(|queue| (queue.id, queue)));
     }
 
-    pub fn knows(&self, queue: QueueId) -> bool {
-        self.queues.contains_key(&queue)
+    pub fn unknown(&self, queues: &[QueueId]) -> Vec<QueueId> {
+        queues.iter().filter(|queue| !self.queues.contains_key(queue)).copied().collect()
     }
 
     /// A queue may have work: returns the waiter to wake. A queue that is not known is not served.

@@ -130,8 +130,7 @@ impl<S: Store> Dispatch<S> {
     }
 
     async fn came(&self, queue: QueueId) {
-        let known = self.board().knows(queue);
-        if !known && self.learn().await.is_err() {
+        if self.learn(&[queue]).await.is_err() {
             return; // the store is away; the next look asks again
         }
         self.wake(self.board().may_have_work(queue));
@@ -140,8 +139,7 @@ impl<S: Store> Dispatch<S> {
     /// Finds what no hint told of. When the store is away, the next look asks again.
     async fn look(&self) {
         let Ok(ready) = self.engine.store().queues_ready().await else { return };
-        let all_known = ready.iter().all(|queue| self.board().knows(*queue));
-        if !all_known && self.learn().await.is_err() {
+        if self.learn(&ready).await.is_err() {
             return;
         }
         for queue in ready {
@@ -149,9 +147,12 @@ impl<S: Store> Dispatch<S> {
         }
     }
 
-    async fn learn(&self) -> Result<(), StoreError> {
-        let queues = self.engine.store().queues().await?;
-        self.board().learn(queues);
+    async fn learn(&self, queues: &[QueueId]) -> Result<(), StoreError> {
+        let unknown = self.board().unknown(queues);
+        if !unknown.is_empty() {
+            let queues = self.engine.store().queues_named(unknown).await?;
+            self.board().learn(queues);
+        }
         Ok(())
     }
 

@@ -186,7 +186,8 @@ impl<S: Store> World<S> {
             Some(job) => Wanted::Job(self.job_named(job)?),
             None => {
                 let can = words.list("can");
-                let queues = self.store.queues().await.expect("the store answers").into_iter();
+                let ready = self.store.queues_ready().await.expect("the store answers");
+                let queues = self.store.queues_named(ready).await.expect("the store answers").into_iter();
                 let ours = queues.filter(|queue| queue.tenant == self.tenant && queue.fits(&can));
                 Wanted::Any(ours.map(|queue| queue.id).collect())
             }

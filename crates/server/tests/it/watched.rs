@@ -149,8 +149,8 @@ impl<S: Store> Store for Watched<S> {
         self.inner.webhooks_of(tenant, after, limit).await
     }
 
-    async fn queues(&self) -> Result<Vec<Queue>, StoreError> {
-        self.inner.queues().await
+    async fn queues_named(&self, ids: Vec<QueueId>) -> Result<Vec<Queue>, StoreError> {
+        self.inner.queues_named(ids).await
     }
 
     async fn tenants(&self) -> Result<Vec<Tenant>, StoreError> {

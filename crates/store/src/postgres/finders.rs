@@ -5,7 +5,7 @@
 
 use std::sync::LazyLock;
 
-use decisions::records::{Delivery, Event, Queue, Run, Tenant};
+use decisions::records::{Delivery, Event, Queue, QueueId, Run, Tenant};
 use tokio_postgres::Row;
 use wire::{ExecId, JobId, MessageId, RunId, Time};
 
@@ -29,8 +29,9 @@ const NOW: &str = "SELECT clock_timestamp()";
 const EXECUTION_JOB: &str = "SELECT job_id FROM executions WHERE id = $1";
 const LOG_BOUNDS: &str = "SELECT coalesce(sum(size), 0)::bigint, coalesce(max(seq), 0) FROM event_groups";
 
-static QUEUES: LazyLock<String> =
-    LazyLock::new(|| format!("SELECT {} FROM queues t ORDER BY id", selected::<Queue>("t")));
+static QUEUES: LazyLock<String> = LazyLock::new(|| {
+    format!("SELECT {} FROM queues t WHERE id = ANY($1) ORDER BY id", selected::<Queue>("t"))
+});
 static TENANTS: LazyLock<String> =
     LazyLock::new(|| format!("SELECT {} FROM tenants t ORDER BY id", selected::<Tenant>("t")));
 static RUN: LazyLock<String> =
@@ -118,8 +119,9 @@ pub async fn due(readers: &Pool, limit: usize) -> Result<Due, StoreError> {
     })
 }
 
-pub async fn queues(readers: &Pool) -> Result<Vec<Queue>, StoreError> {
-    ask_one(readers, &QUEUES, vec![]).await?.iter().map(record).collect()
+pub async fn queues_named(readers: &Pool, ids: &[QueueId]) -> Result<Vec<Queue>, StoreError> {
+    let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
+    ask_one(readers, &QUEUES, vec![Box::new(ids)]).await?.iter().map(record).collect()
 }
 
 pub async fn tenants(readers: &Pool) -> Result<Vec<Tenant>, StoreError> {

@@ -169,8 +169,8 @@ impl Store for Postgres {
         outbox::webhooks_of(&self.readers, tenant, after, limit).await
     }
 
-    async fn queues(&self) -> Result<Vec<Queue>, StoreError> {
-        finders::queues(&self.readers).await
+    async fn queues_named(&self, ids: Vec<QueueId>) -> Result<Vec<Queue>, StoreError> {
+        finders::queues_named(&self.readers, &ids).await
     }
 
     async fn tenants(&self) -> Result<Vec<Tenant>, StoreError> {

@@ -1,10 +1,11 @@
 //! Named questions, asked on read-only connections that never hold the writer up.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use decisions::doctor::{JobFile, Logged, RunFile, StepsFile};
-use decisions::records::{Delivery, Event, Job, Queue, Run, Tenant};
+use decisions::records::{Delivery, Event, Job, Queue, QueueId, Run, Tenant};
 use rusqlite::{Connection, params};
 use wire::{JobId, MessageId, RunId, Time};
 
@@ -73,8 +74,11 @@ pub fn due(connection: &Connection, now: Time, limit: usize) -> rusqlite::Result
     })
 }
 
-pub fn queues(connection: &Connection) -> rusqlite::Result<Vec<Queue>> {
-    rows::all(connection, "SELECT id, tenant_id, requires FROM queues ORDER BY id", [], rows::read_queue)
+pub fn queues_named(connection: &Connection, ids: &[QueueId]) -> rusqlite::Result<Vec<Queue>> {
+    let sql = "SELECT id, tenant_id, requires FROM queues WHERE id = ?1";
+    let found =
+        BTreeSet::from_iter(ids).into_iter().map(|id| rows::all(connection, sql, [id.0], rows::read_queue));
+    Ok(found.collect::<rusqlite::Result<Vec<_>>>()?.concat())
 }
 
 pub fn tenants(connection: &Connection) -> rusqlite::Result<Vec<Tenant>> {

@@ -157,8 +157,8 @@ impl Store for Sqlite {
             .await
     }
 
-    async fn queues(&self) -> Result<Vec<Queue>, StoreError> {
-        self.readers.read(finders::queues).await
+    async fn queues_named(&self, ids: Vec<QueueId>) -> Result<Vec<Queue>, StoreError> {
+        self.readers.read(move |connection| finders::queues_named(connection, &ids)).await
     }
 
     async fn tenants(&self) -> Result<Vec<Tenant>, StoreError> {

@@ -256,7 +256,7 @@ pub async fn contents<S: Store>(store: &S) -> Contents {
         queues_ready: store.queues_ready().await.unwrap(),
         live: store.executions_live(ALL).await.unwrap(),
         tenants,
-        queues: store.queues().await.unwrap(),
+        queues: store.queues_named(jobs.iter().map(|file| file.job.queue).collect()).await.unwrap(),
         jobs,
         runs: store.run_files_after(None, ALL).await.unwrap(),
         deliveries: store.deliveries_after(None, ALL).await.unwrap(),

@@ -93,7 +93,7 @@ pub struct AttemptView {
     pub index: u32,
     pub state: String,
     pub failure_class: Option<String>,
-    /// Why it ended as it did, for a person.
+    /// Why it ended as it did, or what it waits for, for a person.
     pub explanation: String,
     pub created_at: Time,
     pub finished_at: Option<Time>,

@@ -1,6 +1,7 @@
 //! Jobs: submitted on their own, looked at, cancelled, retried.
 
 mod view;
+mod waiting;
 
 use axum::Json;
 use axum::extract::State;
@@ -85,8 +86,14 @@ async fn show<S: Store>(
     TenantAccess { tenant }: TenantAccess,
     Item(id): Item,
 ) -> Result<Json<JobView>, Problem> {
-    let file = find::job_file(api.engine.store(), tenant, &id).await?;
-    Ok(Json(view::whole(api.engine.store(), file).await?))
+    let store = api.engine.store();
+    let file = find::job_file(store, tenant, &id).await?;
+    let waits = waiting::reason(store, &file, api.engine.clock().now()).await?;
+    let mut job = view::whole(store, file).await?;
+    if let (Some(waits), Some(attempt)) = (waits, job.attempts.last_mut()) {
+        attempt.explanation = waits;
+    }
+    Ok(Json(job))
 }
 
 /// Cancel a job

@@ -9,6 +9,7 @@ on_each_store!(
     the_same_id_and_payload_again_is_the_same_job,
     a_job_shows_its_attempts_executions_and_effects,
     a_job_is_cancelled_and_retried,
+    a_job_that_waits_says_for_what,
 );
 
 async fn the_same_id_and_payload_again_is_the_same_job<S: Store>(site: Site<S>) {
@@ -67,4 +68,29 @@ async fn a_job_is_cancelled_and_retried<S: Store>(site: Site<S>) {
     site.ack(&acme, "j", &lease).await.expect(200);
     site.complete(&acme, &lease, "SUCCEEDED", 0).await.expect(200);
     site.post(&acme.tenant, &format!("{path}/j/cancel"), json!({})).await.refused(409, "job_over");
+}
+
+async fn a_job_that_waits_says_for_what<S: Store>(site: Site<S>) {
+    let acme = site.tenant("acme").await;
+    let path = format!("{}/jobs", acme.path);
+    let asked = json!({"job_id": "j", "payload": 1, "runs_on": ["os:plan9"]});
+    site.post(&acme.tenant, &path, asked).await.expect(201);
+    let reason = async || {
+        let shown = site.get(&acme.tenant, &format!("{path}/j")).await.expect(200);
+        shown["attempts"][0]["explanation"].as_str().expect("a text").to_owned()
+    };
+    assert!(reason().await.contains("start one with `deltaci runner`"));
+    let lease = async |runner: &str, can: &str| {
+        let asked = json!({"runner_id": runner, "capabilities": [can], "wait_seconds": 0});
+        site.post(&acme.runner, "/v1/runner/lease", asked).await
+    };
+    lease("r1", "os:linux").await.expect(204);
+    assert_eq!(reason().await, "waits for a runner with `os:plan9`: of 1 runner none has `os:plan9`");
+    lease("r2", "os:plan9").await.expect(200);
+    assert_eq!(reason().await, "", "it does not wait any more");
+    site.post(&acme.tenant, &path, json!({"job_id": "k", "payload": 1, "runs_on": ["os:plan9"]}))
+        .await
+        .expect(201);
+    let shown = site.get(&acme.tenant, &format!("{path}/k")).await.expect(200);
+    assert_eq!(shown["attempts"][0]["explanation"], "waits for its turn: 1 runner can take it");
 }

@@ -4,9 +4,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use decisions::Policy;
+use decisions::records::Trust;
+use decisions::runs::{CreateRun, RunOrigin};
 use serde_json::{Value, json};
+use server::{Clock, Engine};
 use store::{Memory, Store};
 use tokio::net::{TcpListener, TcpStream};
+use wire::RunId;
 
 use crate::api::site::{PATIENCE, Site, Tenant, on_each_store};
 
@@ -129,4 +133,26 @@ async fn a_server_that_starts_again_plans_what_the_one_before_left() {
     let site = Site::open(store, Policy::default(), folder).await;
     drop(silent.visitor().await);
     assert_eq!(ended(&site, &acme, &path).await["outcome"], "FAILED");
+}
+
+/// Another server took it and died, or nobody knows whether its commit came through: no hint of it comes here.
+#[tokio::test]
+async fn a_run_that_nobody_plans_is_found() {
+    let site = crate::api::site::in_memory().await;
+    let acme = site.tenant("acme").await;
+    let tenant = site.get(&acme.tenant, &acme.path).await.expect(200);
+    let elsewhere = Engine::start(site.store.clone(), Clock::start(), Policy::default());
+    let create = CreateRun {
+        id: RunId::from_u128(7),
+        tenant: tenant["id"].as_str().expect("an id").parse().expect("a tenant's id"),
+        trigger_key: None,
+        origin: RunOrigin { repository: Some("/nowhere".into()), ..RunOrigin::default() },
+        trust: Trust::Trusted,
+        fail_fast: false,
+        plan: None,
+    };
+    elsewhere.perform(create).await.expect("a run");
+    elsewhere.stop().await;
+    let run = ended(&site, &acme, &format!("{}/runs/{}", acme.path, RunId::from_u128(7))).await;
+    assert!(run["status_message"].as_str().is_some_and(|text| text.contains("git repository")), "{run}");
 }

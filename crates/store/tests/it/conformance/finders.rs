@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use decisions::records::Queue;
 use decisions::runs::CreateRun;
 use store::{Due, Store};
 use wire::{MessageId, Time};
@@ -23,7 +24,7 @@ on_stores!(memory, sqlite, postgres => [
     claims_are_due_when_they_run_out,
     messages_wait_until_they_are_claimed_or_over,
     messages_that_waited_longest_come_first,
-    queues_are_listed_once_each,
+    queues_are_found_once_each,
     tenants_are_listed,
     what_is_not_there_is_not_found,
     an_execution_leads_to_its_job,
@@ -35,6 +36,11 @@ on_stores!(memory, sqlite, postgres => [
 ]);
 
 on_stores!(memory, sqlite => [a_deadline_has_passed_at_its_very_moment]);
+
+fn queue(requires: &[&str]) -> Queue {
+    let requires: Vec<String> = requires.iter().map(|it| (*it).into()).collect();
+    Queue::for_requirements(tenant(), &requires)
+}
 
 const MICRO: Duration = Duration::from_micros(1);
 const ALL: usize = usize::MAX;
@@ -185,7 +191,7 @@ async fn messages_wait_until_they_are_claimed_or_over<S: Store>(desk: Desk<S>) {
     assert_eq!(ready().await, [messages[4], messages[1], messages[3]]);
 }
 
-async fn queues_are_listed_once_each<S: Store>(desk: Desk<S>) {
+async fn queues_are_found_once_each<S: Store>(desk: Desk<S>) {
     let desk = desk.open().await;
     for (number, runs_on) in [(1, vec!["b", "a"]), (2, vec!["a", "b", "a"]), (3, vec![]), (4, vec!["größe"])]
     {
@@ -193,12 +199,13 @@ async fn queues_are_listed_once_each<S: Store>(desk: Desk<S>) {
         command.runs_on = runs_on.into_iter().map(Into::into).collect();
         desk.must(command).await;
     }
-    let queues = desk.store.queues().await.unwrap();
-    assert!(queues.is_sorted_by_key(|queue| queue.id) && queues.len() == 3);
-    for requires in [vec!["a".to_owned(), "b".into()], vec![], vec!["größe".into()]] {
-        let queue = decisions::records::Queue::for_requirements(tenant(), &requires);
-        assert!(queues.contains(&queue), "{requires:?}");
-    }
+    let asked = [vec!["a", "b"], vec![], vec!["größe"], vec!["unheard of"]];
+    let mut asked: Vec<Queue> = asked.iter().map(|requires| queue(requires)).collect();
+    let ids = asked.iter().chain(&asked[..1]).map(|queue| queue.id).collect();
+    let found = desk.store.queues_named(ids).await.unwrap();
+    asked.pop();
+    asked.sort_by_key(|queue| queue.id);
+    assert_eq!(found, asked);
 }
 
 async fn tenants_are_listed<S: Store>(desk: Desk<S>) {
@@ -219,7 +226,8 @@ async fn what_is_not_there_is_not_found<S: Store>(desk: Desk<S>) {
     assert_eq!(desk.store.run_files_after(None, ALL).await, Ok(vec![]));
     assert_eq!(desk.store.deliveries_after(None, ALL).await, Ok(vec![]));
     assert_eq!(desk.claimable(ALL).await, []);
-    assert_eq!(desk.store.queues().await, Ok(vec![]));
+    assert_eq!(desk.store.queues_named(vec![queue(&[]).id]).await, Ok(vec![]));
+    assert_eq!(desk.store.queues_named(vec![]).await, Ok(vec![]));
     assert_eq!(desk.store.events_of(&job_id(1).to_string()).await, Ok(vec![]));
     assert_eq!(desk.store.events_of("'; DROP TABLE events; --").await, Ok(vec![]));
 }

@@ -315,5 +315,6 @@ async fn queues_are_ready_while_something_waits_in_them<S: Store>(desk: Desk<S>)
     assert_eq!(ready().await, all);
     desk.must_all([lease_job(3, job_id(3)), lease_job(4, job_id(4))]).await;
     assert_eq!(ready().await, []);
-    assert_eq!(desk.store.queues().await.unwrap().len(), 3);
+    let known = [queue(&[]), queue(&["a"]), queue(&["b"])];
+    assert_eq!(desk.store.queues_named(known.to_vec()).await.unwrap().len(), 3, "they stay known");
 }

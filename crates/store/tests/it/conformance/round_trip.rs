@@ -110,7 +110,7 @@ async fn every_record_survives_with_all_fields_set_and_with_none<S: Store>(desk:
     let Extremes { tenant, queue, webhook, runner, runs, jobs, attempts, executions, deliveries } = written;
 
     assert_eq!(desk.store.tenants().await.unwrap(), std::slice::from_ref(&tenant));
-    assert_eq!(desk.store.queues().await.unwrap(), [queue]);
+    assert_eq!(desk.store.queues_named(vec![queue.id]).await.unwrap(), [queue]);
     assert_eq!(read::<S, Tenant>(&desk, Ask::Tenant(tenant.id), &tenant.id).await, tenant);
     assert_eq!(read::<S, Webhook>(&desk, Ask::Tenant(tenant.id), &webhook.key).await, webhook);
     assert_eq!(read::<S, Runner>(&desk, Ask::Runner(runner.key.clone()), &runner.key).await, runner);

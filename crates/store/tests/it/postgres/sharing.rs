@@ -279,7 +279,7 @@ fn a_waiting_queue_is_seen_by_the_other_server() {
     with_database(|url| async move {
         let (one, two) = (Server::start(&url).await, Server::start(&url).await);
         one.submit().await;
-        assert_eq!(two.store.queues().await.unwrap(), [queue()]);
+        assert_eq!(two.store.queues_named(vec![queue().id]).await.unwrap(), [queue()]);
         assert!(two.store.due(Time::from_seconds(0), 10).await.unwrap().is_empty());
     });
 }

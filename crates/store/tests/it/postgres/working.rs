@@ -84,7 +84,7 @@ fn a_job_is_read_back_as_it_was_written() {
         assert_eq!(server.store.job_files_after(Some(job), 10).await.unwrap(), []);
         assert_eq!(server.store.execution_job(lease.execution).await, Ok(Some(job)));
         assert_eq!(server.store.events_of(&job.to_string()).await.unwrap(), file.events);
-        assert_eq!(server.store.queues().await.unwrap(), [queue()]);
+        assert_eq!(server.store.queues_named(vec![queue().id]).await.unwrap(), [queue()]);
         let lanes = server.store.lanes_ready(NOW, None, 10).await.unwrap();
         let waiting = server.store.deliveries_ready_of(&lanes[0], NOW, 10).await.unwrap();
         let deliveries = server.store.deliveries_after(None, 10).await.unwrap();
