@@ -42,6 +42,8 @@ mod recall;
 mod round;
 mod rows;
 mod save;
+#[cfg(test)]
+mod scratch;
 mod tables;
 mod wanted;
 
