@@ -5,31 +5,58 @@ use std::fmt;
 use std::time::Duration;
 
 use tokio_postgres::Config;
-use tokio_postgres::config::Host;
+use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
 use crate::OpenError;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// A peer that is gone without a word is noticed after about this long.
+/// A peer that is gone without a word is noticed after about this long, and one probe.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
+const PROBES_EVERY: Duration = Duration::from_secs(10);
+
+const NO_TLS: &str = "the address asks for TLS (sslmode), which deltaci does not speak to PostgreSQL: let a proxy or a tunnel on \
+    this machine do so and name that one, or use a private network and leave sslmode out";
 
 #[derive(Clone)]
 pub struct Address(Config);
 
 impl Address {
     pub fn parse(url: &str) -> Result<Address, OpenError> {
+        if verifies_tls(url) {
+            return Err(OpenError::Unreachable(NO_TLS.into()));
+        }
         // The parser's own message may quote what it stumbled over, which may be a part of the password.
         let mut config: Config = url.parse().map_err(|_| {
             OpenError::Unreachable("the address is not of the form postgres://user@host:port/database".into())
         })?;
+        match config.get_ssl_mode() {
+            SslMode::Disable | SslMode::Prefer => {}
+            _ => return Err(OpenError::Unreachable(NO_TLS.into())),
+        }
         if config.get_application_name().is_none() {
             config.application_name("deltaci");
         }
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT_TIMEOUT);
         }
-        config.keepalives_idle(SILENCE_MAX).tcp_user_timeout(SILENCE_MAX);
+        config.keepalives_idle(SILENCE_MAX).keepalives_interval(PROBES_EVERY).tcp_user_timeout(SILENCE_MAX);
         Ok(Address(config))
+    }
+
+    /// For whoever writes: of several servers the one that can, and after a failover not the old one. An address may say
+    /// otherwise.
+    pub fn for_writing(mut self) -> Address {
+        if self.0.get_target_session_attrs() == TargetSessionAttrs::Any {
+            self.0.target_session_attrs(TargetSessionAttrs::ReadWrite);
+        }
+        self
+    }
+
+    /// The longest that opening a connection may take: a try at each host, and as long again for what the last one says.
+    pub fn opening_max(&self) -> Duration {
+        let hosts = self.0.get_hosts().len().max(self.0.get_hostaddrs().len());
+        let each = self.0.get_connect_timeout().copied().unwrap_or(CONNECT_TIMEOUT);
+        each.saturating_mul(hosts as u32 + 1)
     }
 
     pub fn config(&self) -> &Config {
@@ -49,6 +76,11 @@ impl Address {
             Some(_) | None => text,
         }
     }
+}
+
+/// The modes that look at a certificate are unknown to the parser.
+fn verifies_tls(url: &str) -> bool {
+    url.split_once('?').is_some_and(|(_, query)| query.split('&').any(|it| it.starts_with("sslmode=verify-")))
 }
 
 /// Host, port and database: what a person needs to find the place, and nothing to enter it with.
@@ -93,5 +125,33 @@ mod tests {
             let OpenError::Unreachable(message) = Address::parse(url).unwrap_err() else { panic!("{url}") };
             assert!(!message.contains("secret"), "{message}");
         }
+    }
+
+    #[test]
+    fn tls_is_refused_with_a_way_out_instead_of_left_out() {
+        for mode in ["require", "verify-ca", "verify-full"] {
+            let url = format!("postgres://db.example/ci?connect_timeout=3&sslmode={mode}");
+            assert_eq!(Address::parse(&url).unwrap_err(), OpenError::Unreachable(NO_TLS.into()), "{mode}");
+        }
+        for mode in ["prefer", "disable"] {
+            Address::parse(&format!("postgres://db.example/ci?sslmode={mode}")).unwrap();
+        }
+    }
+
+    #[test]
+    fn who_writes_goes_where_it_can_unless_told_otherwise() {
+        let attrs = |query: &str| {
+            let address = Address::parse(&format!("postgres://one,two/ci{query}")).unwrap();
+            address.for_writing().config().get_target_session_attrs()
+        };
+        assert_eq!(attrs(""), TargetSessionAttrs::ReadWrite);
+        assert_eq!(attrs("?target_session_attrs=read-only"), TargetSessionAttrs::ReadOnly);
+    }
+
+    #[test]
+    fn opening_has_an_end() {
+        let opening_max = |url| Address::parse(url).unwrap().opening_max();
+        assert_eq!(opening_max("postgres://one/ci"), CONNECT_TIMEOUT * 2);
+        assert_eq!(opening_max("postgres://one,two/ci?connect_timeout=3"), Duration::from_secs(9));
     }
 }

@@ -9,7 +9,7 @@ use wire::{CacheId, TenantId};
 
 use crate::StoreError;
 use crate::caches::{CachesDue, best, end_of};
-use crate::postgres::finders::{after_text, ask, ask_one, bound};
+use crate::postgres::finders::{after_text, ask, ask_one, bound, micros_ago};
 use crate::postgres::pool::Pool;
 use crate::postgres::round::Param;
 use crate::postgres::rows::{Cells, long};
@@ -99,8 +99,7 @@ pub async fn due(
     bytes_max: u64,
     limit: usize,
 ) -> Result<CachesDue, StoreError> {
-    let micros = i64::try_from(ttl.as_micros()).unwrap_or(i64::MAX);
-    let unused: Vec<Param<'static>> = vec![Box::new(micros), Box::new(bound(limit))];
+    let unused: Vec<Param<'static>> = vec![Box::new(micros_ago(ttl)), Box::new(bound(limit))];
     let beyond: Vec<Param<'static>> = vec![Box::new(long(bytes_max)), Box::new(bound(limit))];
     let answers = ask(readers, vec![(UNUSED, unused), (BEYOND, beyond)]).await?;
     let [unused, beyond] = answers.as_slice() else {

@@ -7,7 +7,7 @@ use decisions::records::{self, Artifact, Bundle, Entry};
 use wire::BlobId;
 
 use crate::StoreError;
-use crate::postgres::inserts::new;
+use crate::postgres::inserts::{new, new_sorted};
 use crate::postgres::round::{Param, Round};
 use crate::postgres::rows::{Cells, Version, long, moment};
 use crate::postgres::tables::{Kind, Table, Versioned, seen, selected};
@@ -59,7 +59,7 @@ impl Listed for Bundle {
 }
 
 pub fn insert_versions<'a>(round: &mut Round<'a>, shelf: &'a Shelf<records::Version>) {
-    let new = new(shelf);
+    let new = new_sorted(shelf, |version| &version.name);
     if new.is_empty() {
         return;
     }

@@ -37,6 +37,11 @@ const TAKEN_BY_OTHERS: &[&str] = &[
     "collector_pkey",
 ];
 
+/// The ends that a server announces for itself, between two statements or in the middle of one: it is shut down (57P01 to
+/// 57P03), the database is dropped (57P04), the session or its transaction was idle for too long (57P05, 25P03), or the
+/// transaction took too long (25P04, since PostgreSQL 17).
+const ENDS: &[&str] = &["57P01", "57P02", "57P03", "57P04", "57P05", "25P03", "25P04"];
+
 /// An error that certainly left nothing written.
 pub fn not_written(error: &Error) -> StoreError {
     match error.as_db_error() {
@@ -45,9 +50,26 @@ pub fn not_written(error: &Error) -> StoreError {
     }
 }
 
-/// The server has closed the connection with it: nothing that was sent behind is carried out.
-pub fn is_the_end(refused: &DbError) -> bool {
-    matches!(refused.parsed_severity(), Some(Severity::Fatal | Severity::Panic))
+/// A no of the server itself, so nothing that was sent behind the statement is carried out. What ends the connection may
+/// come from something in between, a pooler, which has lost its server and does not know how far that one came.
+pub fn is_of_the_server(refused: &DbError) -> bool {
+    says_how_far(refused.parsed_severity(), refused.code())
+}
+
+fn says_how_far(severity: Option<Severity>, code: &SqlState) -> bool {
+    match severity {
+        Some(Severity::Error) => true,
+        Some(Severity::Fatal) => ENDS.contains(&code.code()),
+        Some(
+            Severity::Panic
+            | Severity::Warning
+            | Severity::Notice
+            | Severity::Debug
+            | Severity::Info
+            | Severity::Log,
+        )
+        | None => false,
+    }
 }
 
 /// An error after the commit was sent, from the commit itself or because the connection is gone.
@@ -80,4 +102,25 @@ fn classify(refused: &DbError) -> StoreError {
 fn describe(refused: &DbError) -> String {
     let constraint = refused.constraint().map(|name| format!(", {name}")).unwrap_or_default();
     format!("{}: {}{constraint}", refused.code().code(), refused.message())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_is_believed_only_from_the_server_itself() {
+        let believed = |severity, code| says_how_far(Some(severity), &SqlState::from_code(code));
+        for refused in ["23505", "40001", "25006", "53100", "08P01"] {
+            assert!(believed(Severity::Error, refused), "{refused}");
+        }
+        for end in ["57P01", "57P02", "57P03", "57P04", "57P05", "25P03", "25P04"] {
+            assert!(believed(Severity::Fatal, end), "{end}");
+        }
+        for end in ["08P01", "08006", "53300", "58000", "XX000", "28000", "57014"] {
+            assert!(!believed(Severity::Fatal, end), "{end}");
+        }
+        assert!(!believed(Severity::Panic, "57P01"));
+        assert!(!says_how_far(None, &SqlState::ADMIN_SHUTDOWN));
+    }
 }

@@ -34,9 +34,16 @@ static EXECUTIONS: LazyLock<String> = LazyLock::new(|| {
         selected::<Execution>("t")
     )
 });
-/// By job and not by queue, to find an entry in the wrong queue too; that costs a walk over the table, once per page.
-static READY: LazyLock<String> = LazyLock::new(|| {
-    format!("SELECT {READY_COLUMNS} FROM ready WHERE job_id = ANY ($1::text[]) ORDER BY {READY_COLUMNS}")
+/// The queue's key begins with what an attempt knows of its place: a look at one job is a few steps, however many wait. An
+/// entry elsewhere shows in the count of all entries, which `finders.rs` compares.
+pub static READY: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "SELECT DISTINCT x.* FROM attempts a CROSS JOIN LATERAL (
+             SELECT {READY_COLUMNS} FROM ready t
+             WHERE t.queue_id = a.queue_id AND t.rank = -a.priority::bigint AND t.since = a.since AND t.job_id = a.job_id
+             OFFSET 0) x
+         WHERE a.job_id = ANY ($1::text[]) ORDER BY {READY_COLUMNS}"
+    )
 });
 const EFFECTS: &str = "SELECT job_id, position, exec_id, kind, body FROM effects WHERE job_id = ANY ($1::text[]) ORDER BY position";
 pub static EVENTS: LazyLock<String> = LazyLock::new(|| {

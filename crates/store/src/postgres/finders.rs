@@ -4,6 +4,7 @@
 //! function that changes from row to row could not be looked up in an index.
 
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use decisions::records::{Delivery, Event, Queue, QueueId, Run, Tenant};
 use tokio_postgres::Row;
@@ -61,6 +62,10 @@ const INTEGRITY: &str = "
     UNION ALL
     SELECT 'event_head has no row' WHERE NOT EXISTS (SELECT FROM event_head)
     UNION ALL
+    SELECT format('the queues have %s entries for %s queued attempts', entries, attempts)
+    FROM (SELECT count(*) AS entries FROM ready) r, (SELECT count(*) AS attempts FROM attempts WHERE state = 'QUEUED') a
+    WHERE entries <> attempts
+    UNION ALL
     SELECT format('%s is off: a power failure may lose or damage what was acknowledged', name) FROM pg_settings
     WHERE name IN ('fsync', 'full_page_writes') AND setting = 'off'";
 
@@ -101,6 +106,14 @@ pub fn unpacked(rows: &[Row]) -> Result<Vec<Event>, StoreError> {
 
 pub fn bound(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
+/// Longer than anything of ours is old, and short enough for the database's calendar.
+const AGO_MAX: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
+
+/// For statements that go back from the database's clock.
+pub fn micros_ago(ago: Duration) -> i64 {
+    ago.min(AGO_MAX).as_micros() as i64
 }
 
 pub async fn due(readers: &Pool, limit: usize) -> Result<Due, StoreError> {

@@ -40,13 +40,13 @@ const DROP_BYTES: &str = "DELETE FROM blob_bytes WHERE blob_id = ANY ($1::text[]
 
 /// From what is referred to towards what refers.
 pub fn push<'a>(round: &mut Round<'a>, book: &'a Book, cache: &Cache) {
-    insert(round, &book.tenants);
+    insert_sorted(round, &book.tenants, |tenant| tenant.name.as_str());
     insert(round, &book.webhooks);
     insert(round, &book.tokens);
     insert_queues(round, &book.queues, cache);
     insert(round, &book.runners);
     insert(round, &book.groups);
-    insert(round, &book.runs);
+    insert_sorted(round, &book.runs, |run| (run.tenant, run.trigger_key.as_deref()));
     insert_plans(round, &book.appended);
     insert_jobs(round, book);
     insert_needs(round, &book.appended);
@@ -78,6 +78,22 @@ fn insert<'a, R: Table>(round: &mut Round<'a>, shelf: &'a Shelf<R>) {
     }
 }
 
+/// For a table with another key that a client chooses. Who inserts a key that somebody else is about to commit waits for that
+/// one; in the order of their ids, two who bring the same keys could wait for each other.
+fn insert_sorted<'a, R: Table, K: Ord>(round: &mut Round<'a>, shelf: &'a Shelf<R>, key: fn(&'a R) -> K) {
+    let new = new_sorted(shelf, key);
+    if !new.is_empty() {
+        round.push(R::sql().insert.for_rows(new.len()), R::arrays(&new, |_| true));
+    }
+}
+
+/// Those with the same key, or without one, stay in the order of their ids.
+pub fn new_sorted<'a, R: Table, K: Ord>(shelf: &'a Shelf<R>, key: fn(&'a R) -> K) -> Vec<&'a R> {
+    let mut new = new(shelf);
+    new.sort_by_key(|record| key(record));
+    new
+}
+
 fn insert_queues<'a>(round: &mut Round<'a>, shelf: &'a Shelf<Queue>, cache: &Cache) {
     let new: Vec<&Queue> = new(shelf).into_iter().filter(|queue| !cache.has_queue(queue.id)).collect();
     if !new.is_empty() {
@@ -98,7 +114,7 @@ fn insert_plans<'a>(round: &mut Round<'a>, Appended { plans, .. }: &'a Appended)
 }
 
 fn insert_jobs<'a>(round: &mut Round<'a>, book: &'a Book) {
-    let new = new(&book.jobs);
+    let new = new_sorted(&book.jobs, |job| (job.tenant, job.key.as_deref()));
     if !new.is_empty() {
         let specs: Vec<Option<&str>> =
             new.iter().map(|job| book.specs.get(&job.id).map(AsRef::as_ref)).collect();

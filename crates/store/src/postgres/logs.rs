@@ -8,7 +8,7 @@ use decisions::records::{Blob, Log, LogChunk, LogTrim};
 use wire::{ExecId, TenantId};
 
 use crate::postgres::files::{filed, grouped, page};
-use crate::postgres::finders::{after_text, ask_one, bound};
+use crate::postgres::finders::{after_text, ask_one, bound, micros_ago};
 use crate::postgres::pool::Pool;
 use crate::postgres::round::{Param, Round};
 use crate::postgres::rows::{Cells, long};
@@ -30,9 +30,6 @@ const TRIM: &str = "
 
 static LOG: LazyLock<String> =
     LazyLock::new(|| format!("SELECT {} FROM logs t WHERE exec_id = $1", selected::<Log>("t")));
-
-/// Longer than any log is old, and short enough for the database's calendar.
-const AGO_MAX: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
 
 /// Whatever is archived is not walked over.
 pub static DUE: LazyLock<String> = LazyLock::new(|| {
@@ -124,9 +121,8 @@ pub async fn due(
     after: Option<ExecId>,
     limit: usize,
 ) -> Result<Vec<(Log, TenantId)>, StoreError> {
-    let micros = ago.min(AGO_MAX).as_micros() as i64;
     let params: Vec<Param<'static>> =
-        vec![Box::new(after_text(after)), Box::new(micros), Box::new(bound(limit))];
+        vec![Box::new(after_text(after)), Box::new(micros_ago(ago)), Box::new(bound(limit))];
     let with_tenant = |row| {
         let mut cells = Cells::of(row);
         let (_, log): (_, Arc<Log>) = seen(&mut cells)?;

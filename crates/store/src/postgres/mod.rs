@@ -42,6 +42,10 @@ mod recall;
 mod round;
 mod rows;
 mod save;
+#[cfg(test)]
+mod scratch;
+#[cfg(test)]
+mod sessions;
 mod tables;
 mod wanted;
 
@@ -84,7 +88,7 @@ pub struct Postgres {
 impl Postgres {
     /// Opens the database and brings its schema up to date. Two servers may do so at once.
     pub async fn open(url: &str) -> Result<Postgres, OpenError> {
-        let address = Address::parse(url)?;
+        let address = Address::parse(url)?.for_writing();
         open::migrate(&address).await?;
         Ok(Postgres::at(address))
     }
@@ -433,7 +437,7 @@ impl Store for Postgres {
     }
 
     async fn key(&self, name: &'static str, offered: [u8; 32]) -> Result<[u8; 32], StoreError> {
-        keys::key(&self.readers, name, offered).await
+        keys::key(&self.writers, name, offered).await
     }
 
     async fn timekeeping(&self) -> Result<Timekeeping, StoreError> {

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use tokio_postgres::NoTls;
+use tokio_postgres::{Client, NoTls};
 
-use crate::postgres::address::Address;
-use crate::postgres::{artifact_finders, lists, logs, open, questions};
+use crate::postgres::connect::SETTINGS;
+use crate::postgres::scratch::with_tables;
+use crate::postgres::{artifact_finders, files, lists, logs, questions};
 
 /// So many that a planner who reads all of them is wrong.
 const FILL: &str = "
@@ -43,21 +44,19 @@ const FILL: &str = "
     FROM generate_series(1, 20000) i;
     INSERT INTO logs (exec_id, received, head, tail_from, blob_id)
     SELECT 'exec_' || i, 1, 1, 1, CASE WHEN i % 1000 > 0 THEN 'blob_' || i END FROM generate_series(1, 20000) i;
-    ANALYZE blobs, uploads, versions, runs, jobs, attempts, executions, logs";
+    INSERT INTO ready (queue_id, rank, since, job_id, attempt)
+    SELECT 1, 0, now(), 'job_' || i, 1 FROM generate_series(1, 20000) i;
+    ANALYZE blobs, uploads, versions, runs, jobs, attempts, executions, logs, ready";
+
+async fn explained(client: &Client, sql: &str) -> String {
+    let rows = client.query(&format!("EXPLAIN {sql}"), &[]).await.unwrap();
+    let plan: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+    plan.join("\n")
+}
 
 #[test]
 fn what_is_due_is_found_by_its_index() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
-        let server = std::env::var("DELTACI_TEST_POSTGRES")
-            .expect("DELTACI_TEST_POSTGRES names no server: run the tests with `cargo xtask test`");
-        let name = format!("deltaci_plans_{}", std::process::id());
-        let joint = if server.contains('?') { '&' } else { '?' };
-        let url = format!("{server}{joint}options=-csearch_path%3D{name}");
-        let (client, driver) = tokio_postgres::connect(&url, NoTls).await.unwrap();
-        tokio::spawn(driver);
-        client.batch_execute(&format!("CREATE SCHEMA {name}")).await.unwrap();
-        open::migrate(&Address::parse(&url).unwrap()).await.unwrap();
+    with_tables("plans", async |client, _| {
         client.batch_execute(FILL).await.unwrap();
         let of_groups = questions::RUNS_OF_GROUPS.replace("$1", "ARRAY[sha256('main')]");
         let successes = lists::SUCCESSES.replace("$1", "(SELECT 'ten_1')");
@@ -77,15 +76,34 @@ fn what_is_due_is_found_by_its_index() {
             // A value that the planner cannot see, as in a statement that is prepared once for all.
             let limit = if sql.contains("$2") { "$2" } else { "$1" };
             let sql = sql.replace(limit, "100").replace("$1", "(SELECT 'blob_')");
-            let rows = client.query(&format!("EXPLAIN {sql}"), &[]).await.unwrap();
-            let plan: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
-            let plan = plan.join("\n");
+            let plan = explained(client, &sql).await;
             assert!(
                 plan.contains(&format!("using {index} on")) || plan.contains(&format!("on {index}")),
                 "{plan}"
             );
         }
-        let quietly = format!("SET client_min_messages = error; DROP SCHEMA {name} CASCADE");
-        client.batch_execute(&quietly).await.unwrap();
+    });
+}
+
+/// As a connection of ours plans it, for any jobs.
+#[test]
+fn a_look_at_one_job_does_not_walk_over_the_queue_that_it_waits_in() {
+    with_tables("places", async |client, url| {
+        client.batch_execute(FILL).await.unwrap();
+        let (looking, driver) = tokio_postgres::connect(url, NoTls).await.unwrap();
+        tokio::spawn(driver);
+        looking.batch_execute(SETTINGS).await.unwrap();
+        let prepared = format!("PREPARE entries (text[]) AS {}", *files::READY);
+        looking.batch_execute(&prepared).await.unwrap();
+        let plan = explained(&looking, "EXECUTE entries (ARRAY['job_7'])").await;
+        let place = "Index Cond: ((queue_id = a.queue_id) AND (rank = ";
+        let queue: Vec<&str> = plan.lines().skip_while(|line| !line.contains("on ready")).take(2).collect();
+        assert!(
+            matches!(queue[..], [scan, by] if scan.contains("ready_pkey") && by.contains(place)),
+            "{plan}"
+        );
+        assert!(!plan.contains("Seq Scan"), "{plan}");
+        let found = looking.query(files::READY.as_str(), &[&vec!["job_7", "job_8"]]).await.unwrap();
+        assert_eq!(found.iter().map(|row| row.get::<_, &str>(3)).collect::<Vec<_>>(), ["job_7", "job_8"]);
     });
 }

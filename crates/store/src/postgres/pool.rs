@@ -48,7 +48,7 @@ impl Pool {
     async fn connect(&self) -> Result<Connection, StoreError> {
         self.made.fetch_add(1, Ordering::SeqCst);
         let made = Connection::open(&self.address).await;
-        made.map_err(|error| StoreError::Unavailable(self.address.explain(&error)))
+        made.map_err(StoreError::Unavailable)
     }
 
     fn take_free(&self) -> Option<Connection> {
@@ -72,7 +72,8 @@ pub struct Lent {
 }
 
 impl Lent {
-    /// For the next one. Only a connection that is known to be outside a transaction may be given back.
+    /// For the next one. Only a connection that is known to be outside a transaction, and to lead to a server that does what
+    /// it is asked, may be given back.
     pub fn give_back(self) {
         self.free.lock().expect("no panic holds it").push(self.connection);
         drop(self.permit); // after the push: whoever waits for the permit finds the connection

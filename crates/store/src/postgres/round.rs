@@ -32,7 +32,7 @@ pub type Answer = Vec<Row>;
 
 /// A round that failed.
 pub struct Failed {
-    /// The statement that failed; none if no statement was sent.
+    /// The statement that failed; none if it was not sent, nor anything behind it.
     pub at: Option<usize>,
     pub error: Error,
 }
@@ -43,7 +43,9 @@ impl Failed {
     }
 }
 
-pub const BEGIN: &str = "BEGIN";
+/// Says all that a role or a database may have another default for. Outside of it nothing can be written: see the settings
+/// of a connection.
+pub const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 /// Every statement sees the same moment.
 pub const BEGIN_READING: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 pub const COMMIT: &str = "COMMIT";

@@ -2,7 +2,8 @@
 //! audit log, and the commit. A statement that fails takes the rest with it: the commit behind it commits nothing.
 //!
 //! Whoever waits here waits for somebody who is further along the same order of tables and keys, so there is no
-//! deadlock. Queue entries are outside that order, and are never waited for.
+//! deadlock; what is new comes in the order of the keys that others may take beside its id. Queue entries are outside that
+//! order, and are never waited for. Should there be a deadlock all the same, it is a conflict.
 
 use decisions::Book;
 
@@ -23,7 +24,6 @@ pub async fn save(store: &Postgres, session: Session, book: Book) -> Result<(), 
         return Ok(());
     }
     let mut round = Round::default();
-    let begins = writer.is_none();
     let lent = match writer {
         Some(lent) => lent,
         None => {
@@ -32,7 +32,7 @@ pub async fn save(store: &Postgres, session: Session, book: Book) -> Result<(), 
         }
     };
     fill(&mut round, &book, &versions, &store.cache());
-    match write(&lent, round, begins).await {
+    match write(&lent, round).await {
         Ok(logged) => {
             lent.give_back();
             if let Some(save) = logged {
@@ -42,7 +42,12 @@ pub async fn save(store: &Postgres, session: Session, book: Book) -> Result<(), 
         }
         Err(error) => {
             store.cache().forget();
-            roll_back(lent).await;
+            match error {
+                StoreError::Conflict(_) | StoreError::Violation(_) => roll_back(lent).await,
+                // Whatever ails that server, the next save may find another one: a connection that was kept would lead to
+                // a server that cannot write for as long as that one lives.
+                StoreError::Unavailable(_) | StoreError::Unknown(_) => drop(lent),
+            }
             Err(error)
         }
     }
@@ -56,17 +61,17 @@ fn fill<'a>(round: &mut Round<'a>, book: &'a Book, versions: &Versions, cache: &
     round.push(COMMIT, vec![]);
 }
 
-async fn write(lent: &Lent, round: Round<'_>, begins: bool) -> Result<Option<Save>, StoreError> {
-    let (first, commit) = (usize::from(begins), round.len() - 1);
+async fn write(lent: &Lent, round: Round<'_>) -> Result<Option<Save>, StoreError> {
+    let commit = round.len() - 1;
     let failed = match lent.connection.run(round).await {
         Ok(answers) => return Ok(events::logged(&answers)),
         Err(failed) => failed,
     };
-    // Nothing was even sent, or the server said no to a statement before the commit. A no to the beginning is none: what
-    // comes behind stands alone then, unless that was the end of the connection.
+    // Nothing was even sent, or the server said no to a statement before the commit. Also to the beginning: what comes behind
+    // stands alone then, and may not write.
     let is_undone = match (failed.at, failed.error.as_db_error()) {
         (None, _) => true,
-        (Some(at), Some(no)) => at < commit && (at >= first || fault::is_the_end(no)),
+        (Some(at), Some(no)) => at < commit && fault::is_of_the_server(no),
         (Some(_), None) => false,
     };
     Err(if is_undone { fault::not_written(&failed.error) } else { fault::perhaps_written(&failed.error) })

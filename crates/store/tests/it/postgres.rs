@@ -2,6 +2,7 @@
 
 mod database;
 mod elsewhere;
+mod failover;
 mod full_disk;
 mod opening;
 mod server;

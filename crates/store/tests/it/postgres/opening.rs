@@ -7,6 +7,7 @@ use store::{OpenError, Postgres, Store};
 use tokio_postgres::Client;
 
 use crate::postgres::database::{connect, with_database};
+use crate::stores::block_on;
 
 #[test]
 fn two_servers_may_open_a_new_database_at_once() {
@@ -111,6 +112,76 @@ fn a_database_that_does_not_fit_its_history_is_refused() {
             assert_eq!(everything(&client).await, before, "{damage}");
         });
     }
+}
+
+/// Everything in the schema, by its name.
+async fn catalog(client: &Client) -> Vec<String> {
+    let sql = "
+        SELECT relkind::text || ' ' || relname FROM pg_class WHERE relnamespace = 'public'::regnamespace
+        UNION SELECT 'function ' || proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+        UNION SELECT 'type ' || typname FROM pg_type WHERE typnamespace = 'public'::regnamespace ORDER BY 1";
+    let rows = client.query(sql, &[]).await.unwrap();
+    rows.iter().map(|row| row.get(0)).collect()
+}
+
+#[test]
+fn a_database_of_somebody_else_is_left_as_it_is() {
+    for theirs in [
+        "CREATE TABLE jobs (id integer)",
+        "CREATE TABLE logs (line text)",
+        "CREATE VIEW keys AS SELECT 1 AS one",
+        "CREATE TABLE sales (day date); CREATE INDEX runs_due ON sales (day)",
+        "CREATE TYPE caches AS ENUM ('hot', 'cold')",
+        "CREATE SEQUENCE uploads",
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
+        "CREATE TABLE refinery_schema_history (version int4 PRIMARY KEY, name VARCHAR(255), \
+             applied_on VARCHAR(255), checksum VARCHAR(255));
+         INSERT INTO refinery_schema_history VALUES (1, 'theirs', '2026-01-01T00:00:00Z', '1')",
+    ] {
+        with_database(|url| async move {
+            let client = connect(&url).await;
+            client.batch_execute(theirs).await.unwrap();
+            let before = (catalog(&client).await, everything(&client).await);
+            for opened in [Postgres::open(&url).await, Postgres::open_existing(&url).await] {
+                assert!(matches!(opened, Err(OpenError::Corrupt(_))), "{theirs}: {opened:?}");
+            }
+            assert_eq!((catalog(&client).await, everything(&client).await), before, "{theirs}");
+        });
+    }
+}
+
+#[test]
+fn a_role_without_the_right_is_told_so() {
+    with_database(|url| async move {
+        let client = connect(&url).await;
+        let role = format!("deltaci_guest_{}", std::process::id());
+        client.batch_execute(&format!("CREATE ROLE {role}")).await.unwrap();
+        let joint = if url.contains('?') { '&' } else { '?' };
+        let as_guest = format!("{url}{joint}options=-crole%3D{role}");
+        let before = catalog(&client).await;
+        let forbidden = |opened: Result<Postgres, OpenError>| {
+            let told =
+                matches!(&opened, Err(OpenError::Unreachable(why)) if why.contains("permission denied"));
+            assert!(told, "{opened:?}");
+        };
+        forbidden(Postgres::open(&as_guest).await);
+        assert_eq!(catalog(&client).await, before);
+        drop(Postgres::open(&url).await.unwrap());
+        forbidden(Postgres::open(&as_guest).await);
+        forbidden(Postgres::open_existing(&as_guest).await);
+        client.batch_execute(&format!("DROP ROLE {role}")).await.unwrap();
+    });
+}
+
+#[test]
+fn a_server_that_takes_the_line_and_says_nothing_is_given_up() {
+    block_on(async {
+        let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = silent.local_addr().unwrap().port();
+        let url = format!("postgres://ann@127.0.0.1:{port}/ci?connect_timeout=1");
+        let OpenError::Unreachable(why) = Postgres::open(&url).await.unwrap_err() else { panic!() };
+        assert_eq!(why, format!("127.0.0.1:{port}/ci: no answer within 2 s"));
+    });
 }
 
 #[test]

@@ -221,6 +221,35 @@ fn the_same_key_from_two_servers_is_one_job() {
     });
 }
 
+/// Each of them waits a while before each job, so that both are in the middle at once.
+#[test]
+fn the_same_keys_in_opposite_orders_from_two_servers_do_not_wait_for_each_other() {
+    with_database(|url| async move {
+        let (one, two) = (Server::start(&url).await, Server::start(&url).await);
+        one.submit().await;
+        let dawdle = "CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS
+                          'BEGIN PERFORM pg_sleep(0.2); RETURN NEW; END';
+                      CREATE TRIGGER dawdle BEFORE INSERT ON jobs FOR EACH ROW EXECUTE FUNCTION dawdle()";
+        connect(&url).await.batch_execute(dawdle).await.unwrap();
+        let keyed = |keys: [&str; 2]| {
+            keys.map(|key| {
+                let mut command = submit();
+                command.key = Some(key.into());
+                Command::from(command)
+            })
+        };
+        let first = one.prepare(keyed(["a", "b"])).await.unwrap();
+        let second = two.prepare(keyed(["b", "a"])).await.unwrap();
+        let (first, second) = tokio::join!(one.finish(first), two.finish(second));
+        let (saved, refused) = if first.is_ok() { (first, second) } else { (second, first) };
+        assert!(saved.is_ok(), "{saved:?}");
+        assert!(
+            matches!(&refused, Err(StoreError::Conflict(what)) if what.contains("jobs_key")),
+            "{refused:?}"
+        );
+    });
+}
+
 /// Two busy servers: every job runs once, the log has no gaps, and nobody is left waiting.
 #[test]
 fn two_busy_servers_agree() {

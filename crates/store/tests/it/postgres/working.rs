@@ -94,6 +94,49 @@ fn a_job_is_read_back_as_it_was_written() {
     });
 }
 
+/// A job's own entries are looked for where its attempts say that they are.
+#[test]
+fn an_entry_that_is_not_where_its_attempt_says_is_counted() {
+    with_database(|url| async move {
+        let server = Server::start(&url).await;
+        let (waiting, stray) = (server.submit().await, server.submit().await);
+        let client = connect(&url).await;
+        let second = "INSERT INTO ready SELECT queue_id, rank, since, job_id, 2 FROM ready WHERE job_id = $1";
+        client.execute(second, &[&waiting.to_string()]).await.unwrap();
+        let entries = async |job| server.store.job_file(job).await.unwrap().unwrap().ready.len();
+        assert_eq!((entries(waiting).await, entries(stray).await), (2, 1));
+        let elsewhere =
+            "INSERT INTO ready SELECT 7, rank, since, job_id, attempt FROM ready WHERE job_id = $1";
+        client.execute(elsewhere, &[&stray.to_string()]).await.unwrap();
+        let problem = "the queues have 4 entries for 2 queued attempts".to_owned();
+        assert_eq!(server.store.integrity().await, Ok(vec![problem]));
+    });
+}
+
+/// As long as a database's calendar, and longer.
+#[test]
+fn however_long_caches_are_kept_those_beyond_the_bound_are_due() {
+    with_database(|url| async move {
+        let server = Server::start(&url).await;
+        let job = server.submit().await;
+        let saved = format!(
+            "INSERT INTO blobs (id, digest, length, state, refs, barrier_until, epoch, created_at, updated_at)
+                 VALUES ('{blob}', sha256('a'), 9, 'live', 1, now(), 0, now(), now());
+             INSERT INTO caches VALUES ('{tenant}', 'trusted', 'cargo', '{cache}', '{blob}', sha256('a'), 9, '{job}',
+                 now() - interval '99 years', now() - interval '99 years', false)",
+            tenant = tenant(),
+            blob = wire::BlobId::from_u128(1),
+            cache = wire::CacheId::from_u128(1),
+        );
+        connect(&url).await.batch_execute(&saved).await.unwrap();
+        for ttl in [Duration::from_secs(9_999_999 * 24 * 3600), Duration::MAX] {
+            let due = server.store.caches_due(NOW, ttl, 8, 10).await.unwrap();
+            assert_eq!((due.unused.len(), due.beyond.len()), (0, 1), "{ttl:?}");
+            assert_eq!(server.store.logs_due(NOW, ttl, None, 10).await, Ok(vec![]), "{ttl:?}");
+        }
+    });
+}
+
 #[test]
 fn a_damaged_row_is_named() {
     with_database(|url| async move {
@@ -213,6 +256,11 @@ fn a_value_that_cannot_be_stored_is_a_violation_of_one_record() {
 fn a_connection_that_breaks_before_the_save_leaves_nothing_written() {
     with_database(|url| async move {
         let server = Server::start(&url).await;
+        // Twice before, so that every statement is prepared: then the first that is sent is one of the save's.
+        for _ in 0..2 {
+            server.submit().await;
+            server.must(lease("r1")).await;
+        }
         let job = server.submit().await;
         let prepared = server.prepare([lease("r1").into()]).await.unwrap();
         end_connections(&url).await;
