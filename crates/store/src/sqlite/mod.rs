@@ -64,6 +64,7 @@ pub struct Sqlite {
 impl Sqlite {
     /// Opens the file, or makes it; brings its schema up to date.
     pub fn open(path: &Path) -> Result<Sqlite, OpenError> {
+        let _others_wait = open::wait_for_others(path);
         open::check(path)?;
         let writing = open::connect_and_migrate(path)?;
         let reading = open::connect_existing(path)?;
@@ -72,10 +73,10 @@ impl Sqlite {
 
     /// Opens a file that must exist, for reading; nothing is changed, and a server may be at work on it.
     pub fn open_existing(path: &Path) -> Result<Sqlite, OpenError> {
+        open::check(path)?;
         if !path.exists() {
             return Err(OpenError::Unreachable(format!("{} does not exist", path.display())));
         }
-        open::check(path)?;
         let (reading, writing) = (open::connect_existing(path)?, open::connect_existing(path)?);
         Ok(Sqlite::on(path, reading, writing))
     }
