@@ -28,6 +28,7 @@ mod syncer;
 mod tokens;
 mod uploads;
 mod versions;
+mod wal;
 mod writer;
 
 use std::path::Path;
@@ -82,7 +83,7 @@ impl Sqlite {
     }
 
     fn on(path: &Path, reading: Connection, writing: Connection) -> Sqlite {
-        let (loader, horizon) = Loader::start(reading, writing, syncer::log_of(&open::followed(path)));
+        let (loader, horizon) = Loader::start(reading, writing, wal::log_of(&open::followed(path)));
         Sqlite { loader, readers: Readers::new(path, horizon) }
     }
 }

@@ -10,7 +10,7 @@ use rusqlite::hooks::Wal;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
 
 use crate::OpenError;
-use crate::sqlite::syncer::log_of;
+use crate::sqlite::wal::{self, log_of};
 
 mod embedded {
     refinery::embed_migrations!("migrations/sqlite");
@@ -181,6 +181,7 @@ pub fn connect_and_migrate(path: &Path) -> Result<Connection, OpenError> {
     configure(&connection).map_err(unreadable)?;
     let path = &followed(path);
     let of_the_disk = |error: std::io::Error| OpenError::Unreachable(error.to_string());
+    wal::write_anew(&connection, &log_of(path)).map_err(unreadable)?.map_err(of_the_disk)?;
     // The names of the file and of its log, before there is anything in the log. SQLite asks for it too, but passes over a
     // failure.
     File::open(folder_of(path)).and_then(|folder| folder.sync_all()).map_err(of_the_disk)?;
@@ -280,6 +281,8 @@ fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "cache_size", -8_192)?; // KiB; SQLite walks all of it after a commit that split a page
     connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES_MAX)?;
     connection.pragma_update(None, "temp_store", "memory")?;
+    // Only who knows that all of the log is on the disk puts it away.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.set_prepared_statement_cache_capacity(128);
     Ok(())
 }

@@ -224,6 +224,20 @@ fn who_looks_at_a_file_in_a_folder_that_is_write_protected_is_told_what_to_do() 
 }
 
 #[test]
+fn after_a_stop_in_order_a_copy_of_the_one_file_is_a_copy() {
+    let (at_work, copy) = (place(), place());
+    block_on(async {
+        let desk = Desk::at(Sqlite::open(&at_work.path).unwrap()).open().await;
+        desk.must_all((1..=40).map(submit)).await;
+        let before = desk.contents().await;
+        drop(desk);
+        assert_eq!(fs::metadata(log_of(&at_work.path)).map_or(0, |log| log.len()), 0);
+        fs::copy(&at_work.path, &copy.path).unwrap();
+        assert_eq!(Desk::at(Sqlite::open_existing(&copy.path).unwrap()).contents().await, before);
+    });
+}
+
+#[test]
 fn looking_at_a_file_that_is_not_there_does_not_make_it() {
     let place = place();
     assert!(matches!(Sqlite::open_existing(&place.path), Err(OpenError::Unreachable(_))));
