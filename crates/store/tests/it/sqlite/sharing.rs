@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
+use decisions::collections::StartCollection;
 use decisions::records::Event;
 use decisions::{Answer, Ask, Command};
 use rusqlite::Connection;
 use store::{Sqlite, Store, StoreError};
 use tempfile::TempDir;
-use wire::Time;
+use wire::{CollectionId, Time};
 
 use crate::commands::{ack, complete, heartbeat, job_id, lease, shared, submit};
 use crate::desk::Desk;
@@ -294,6 +295,30 @@ fn batches_follow_each_other_without_waiting_for_the_disk() {
         }
         let contents = desk.contents().await;
         assert_eq!((contents.jobs.len(), contents.problems()), (2, vec![]));
+    });
+}
+
+/// Every upload asks for the collector: with one among them, the other commands of a batch would wait for the disk.
+#[test]
+fn the_collector_is_seen_on_its_way() {
+    block_on(async {
+        let (_folder, path, desk) = at_work().await;
+        let (id, other) = (CollectionId::from_u128(1), CollectionId::from_u128(2));
+        let held = Connection::open(&path).unwrap();
+        held.execute_batch("BEGIN IMMEDIATE").unwrap(); // nothing can become durable
+        let starting = desk.prepare([StartCollection { id, holder: 7 }]).await.unwrap();
+        let starting = tokio::spawn(finished(desk.clone(), starting));
+        let again = desk.prepare([StartCollection { id: other, holder: 8 }]).await.unwrap();
+        let [Ok(Answer::CollectionIs { collection, existing: true })] = &again.answers[..] else {
+            panic!("{:?}", again.answers)
+        };
+        assert_eq!((collection.id, collection.epoch), (id, 1));
+        assert!(!starting.is_finished());
+        let again = tokio::spawn(finished(desk.clone(), again));
+        held.execute_batch("ROLLBACK").unwrap();
+        starting.await.unwrap().unwrap();
+        again.await.unwrap().unwrap();
+        assert_eq!(desk.store.collector().await.unwrap().running, Some(id));
     });
 }
 
