@@ -83,7 +83,8 @@ impl Sqlite {
     }
 
     fn on(path: &Path, reading: Connection, writing: Connection) -> Sqlite {
-        let (loader, horizon) = Loader::start(reading, writing, wal::log_of(&open::followed(path)));
+        let path = &open::followed(path); // a link may be led elsewhere while we are at work
+        let (loader, horizon) = Loader::start(reading, writing, wal::log_of(path));
         Sqlite { loader, readers: Readers::new(path, horizon) }
     }
 }

@@ -64,6 +64,22 @@ fn a_file_behind_a_link_is_as_good_as_any() {
     });
 }
 
+/// Whoever moves a database moves the link to it too; a server that is at work stays with what it opened.
+#[test]
+fn a_link_that_is_led_elsewhere_changes_nothing_for_who_is_at_work() {
+    block_on(async {
+        let (folder, path, desk) = at_work().await;
+        drop(desk);
+        let (link, elsewhere) = (folder.path().join("link.db"), folder.path().join("elsewhere.db"));
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        let desk = Desk::at(Sqlite::open(&link).unwrap());
+        drop(Sqlite::open(&elsewhere).unwrap());
+        std::fs::remove_file(&link).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &link).unwrap();
+        assert_eq!(desk.contents().await.jobs.len(), 1);
+    });
+}
+
 /// A batch that asks for it is split until whoever asks stands alone.
 #[test]
 fn a_row_that_cannot_be_read_is_no_trouble_of_the_store() {
