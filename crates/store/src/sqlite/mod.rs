@@ -58,8 +58,9 @@ use loader::Loader;
 pub use loader::Session;
 
 pub struct Sqlite {
-    loader: Loader,
+    /// Dropped first: the log is put away by the writer if nobody else has the file open.
     readers: Readers,
+    loader: Loader,
 }
 
 impl Sqlite {
@@ -85,7 +86,7 @@ impl Sqlite {
     fn on(path: &Path, reading: Connection, writing: Connection) -> Sqlite {
         let path = &open::followed(path); // a link may be led elsewhere while we are at work
         let (loader, horizon) = Loader::start(reading, writing, wal::log_of(path));
-        Sqlite { loader, readers: Readers::new(path, horizon) }
+        Sqlite { readers: Readers::new(path, horizon), loader }
     }
 }
 

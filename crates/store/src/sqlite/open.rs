@@ -281,8 +281,7 @@ fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "cache_size", -8_192)?; // KiB; SQLite walks all of it after a commit that split a page
     connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES_MAX)?;
     connection.pragma_update(None, "temp_store", "memory")?;
-    // Only who knows that all of the log is on the disk puts it away.
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    wal::put_away_on_close(connection, false)?;
     connection.set_prepared_statement_cache_capacity(128);
     Ok(())
 }

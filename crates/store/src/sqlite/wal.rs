@@ -5,9 +5,9 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 
 /// Of a database whose path is followed: SQLite keeps it beside the file, not beside a link to it.
 pub fn log_of(path: &Path) -> PathBuf {
@@ -45,14 +45,9 @@ fn copied_onto_itself(log: &Path) -> io::Result<File> {
     }
 }
 
-/// Moves everything into the database, so that a copy of that one file is a copy. Nobody is waited for, and nothing is lost
-/// when it fails: for whoever stops, with all of the log on the disk.
-pub fn put_away(connection: &Connection) {
-    if connection.is_readonly("main").unwrap_or(true) {
-        return;
-    }
-    let moved = connection.busy_timeout(Duration::ZERO).and_then(|()| {
-        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0))
-    });
-    drop(moved); // the next start finds the log
+/// When this connection is closed and nobody else has the file open, SQLite moves everything into the database and removes the
+/// log, so that a copy of that one file is a copy. Only for who knows that all of the log is on the disk: after a failed sync
+/// the database would be ahead of it.
+pub fn put_away_on_close(connection: &Connection, is_allowed: bool) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !is_allowed).map(drop)
 }

@@ -130,11 +130,11 @@ impl Pen {
         self.put_away();
     }
 
-    /// Everybody has gone. What was committed is in the log; once all of that is on the disk, it goes into the database.
+    /// Everybody has gone, and all that was committed is on the disk, if the syncer says so.
     fn put_away(self) {
         drop(self.flights);
         if self.syncer.join().unwrap_or(false) {
-            wal::put_away(&self.connection);
+            let _ = wal::put_away_on_close(&self.connection, true); // if not, the next start finds the log
         }
     }
 
