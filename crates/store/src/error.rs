@@ -27,6 +27,23 @@ pub enum OpenError {
         "the database is damaged or is not one of ours ({0}): restore it from a backup; nothing was changed"
     )]
     Corrupt(String),
+    #[error("the database is not one of ours ({0}): name another one; nothing was changed")]
+    Foreign(String),
+    /// Which of the two it is, nobody can see.
+    #[error(
+        "the database has no tables yet ({0}): either its first start was cut short, then start the server again, or it is a \
+         copy without its log, then copy the file that ends in -wal with it"
+    )]
+    Unfinished(String),
+    #[error(
+        "{log} is the log of a database, and there is none beside it: put {database} back, or to begin anew move the log \
+         away; nothing was changed"
+    )]
+    LogAlone { log: String, database: String },
+    #[error(
+        "the database may not be written to ({0}): a server has to; check the file's permissions and how its disk is mounted"
+    )]
+    WriteProtected(String),
     #[error("the database server is too old ({0}): PostgreSQL 15 or newer is needed")]
     ServerTooOld(String),
     #[error("the database cannot be opened ({0}): check the path, the address and the permissions")]

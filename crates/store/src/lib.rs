@@ -115,7 +115,7 @@ pub trait Store: Send + Sync + 'static {
     const SEES_AHEAD: bool;
 
     /// It will not write any more in this process, though it may still answer questions: a sync failed, and only a restart
-    /// reads what the disk really holds.
+    /// makes sure of what is on the disk.
     fn has_stopped(&self) -> bool {
         false
     }

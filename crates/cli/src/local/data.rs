@@ -3,7 +3,7 @@
 //! One `deltaci run` at a time, or any number of servers: each would take the other's jobs for its own.
 
 use std::fs::{self, File, TryLockError};
-use std::io::{Read, Seek, Write};
+use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -93,8 +93,25 @@ fn work_of(data: &Path) -> PathBuf {
     caches.map_or_else(|| data.join("work"), |caches| caches.join("deltaci").join(short))
 }
 
+/// With every folder above it that is missing. Their names are on the disk before anything in them is promised to anybody:
+/// whoever keeps files in them syncs the folder, not its name.
+fn make(folder: &Path) -> io::Result<()> {
+    let missing: Vec<&Path> = folder.ancestors().take_while(|path| !is_there(path)).collect();
+    fs::create_dir_all(folder)?;
+    for made in missing {
+        File::open(made.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new(".")))?
+            .sync_all()?;
+    }
+    Ok(())
+}
+
+/// The empty path is where we are.
+fn is_there(path: &Path) -> bool {
+    path.as_os_str().is_empty() || path.exists()
+}
+
 fn lock_file(folder: &Path) -> Result<File> {
-    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    make(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let path = folder.join(LOCK);
     let opened = File::options().create(true).truncate(false).read(true).write(true).open(&path);
     opened.with_context(|| format!("cannot open {}", path.display()))

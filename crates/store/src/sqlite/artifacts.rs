@@ -1,11 +1,13 @@
 //! Asks about artifacts, and what of them is due.
 //!
-//! Uploads and what they bring are seen through books on their way, so that many small ones share commits. The other
-//! asks are answered only when nothing is on its way.
+//! Uploads, what they bring and the collector are seen through books on their way, so that many small ones share commits and
+//! hold nobody up. The other asks are answered only when nothing is on its way.
 
 use std::sync::Arc;
 
-use decisions::records::{Blob, Cache, CacheName, PossessionKey, Upload, Usage, VersionName};
+use decisions::records::{
+    Blob, Cache, CacheName, Collection, Collector, PossessionKey, Upload, Usage, VersionName,
+};
 use rusqlite::Connection;
 use wire::{BlobId, CollectionId, Digest, ExecId, TenantId, Time, UploadId, VersionId};
 
@@ -112,14 +114,16 @@ impl Loader<'_> {
 
     /// With the collection that it says is running.
     pub fn collector(&mut self) -> rusqlite::Result<()> {
-        let Some(collector) = collections::collector(self.connection)? else { return Ok(()) };
+        let read = || collections::collector(self.connection);
+        let Some(collector) = or_read(self.known.flying::<Collector>(&()), read)? else { return Ok(()) };
         let running = collector.running;
         self.book.collector.bring(collector);
         running.map_or(Ok(()), |id| self.collection(id))
     }
 
     pub fn collection(&mut self, id: CollectionId) -> rusqlite::Result<()> {
-        if let Some(collection) = collections::collection(self.connection, id)? {
+        let read = || collections::collection(self.connection, id);
+        if let Some(collection) = or_read(self.known.flying::<Collection>(&id), read)? {
             self.book.collections.bring(collection);
         }
         Ok(())

@@ -114,9 +114,7 @@ fn must_see_the_disk(ask: &Ask) -> bool {
         Ask::VersionName(_)
         | Ask::Version(_)
         | Ask::Blob(_)
-        | Ask::Bundle(_)
-        | Ask::Collector
-        | Ask::Collection(_) => true,
+        | Ask::Bundle(_) => true,
         Ask::Tenant(_)
         | Ask::TenantName(_)
         | Ask::Run(_)
@@ -136,6 +134,9 @@ fn must_see_the_disk(ask: &Ask) -> bool {
         | Ask::Content(..)
         | Ask::Usage(_)
         | Ask::Cache(_)
+        // Every upload asks for it.
+        | Ask::Collector
+        | Ask::Collection(_)
         | Ask::Delivery(_)
         | Ask::Claim(_) => false,
     }

@@ -28,6 +28,7 @@ mod syncer;
 mod tokens;
 mod uploads;
 mod versions;
+mod wal;
 mod writer;
 
 use std::path::Path;
@@ -57,13 +58,15 @@ use loader::Loader;
 pub use loader::Session;
 
 pub struct Sqlite {
-    loader: Loader,
+    /// Dropped first: the log is put away by the writer if nobody else has the file open.
     readers: Readers,
+    loader: Loader,
 }
 
 impl Sqlite {
     /// Opens the file, or makes it; brings its schema up to date.
     pub fn open(path: &Path) -> Result<Sqlite, OpenError> {
+        let _others_wait = open::wait_for_others(path);
         open::check(path)?;
         let writing = open::connect_and_migrate(path)?;
         let reading = open::connect_existing(path)?;
@@ -72,17 +75,18 @@ impl Sqlite {
 
     /// Opens a file that must exist, for reading; nothing is changed, and a server may be at work on it.
     pub fn open_existing(path: &Path) -> Result<Sqlite, OpenError> {
+        open::check(path)?;
         if !path.exists() {
             return Err(OpenError::Unreachable(format!("{} does not exist", path.display())));
         }
-        open::check(path)?;
         let (reading, writing) = (open::connect_existing(path)?, open::connect_existing(path)?);
         Ok(Sqlite::on(path, reading, writing))
     }
 
     fn on(path: &Path, reading: Connection, writing: Connection) -> Sqlite {
-        let (loader, horizon) = Loader::start(reading, writing, syncer::log_of(&open::followed(path)));
-        Sqlite { loader, readers: Readers::new(path, horizon) }
+        let path = &open::followed(path); // a link may be led elsewhere while we are at work
+        let (loader, horizon) = Loader::start(reading, writing, wal::log_of(path));
+        Sqlite { readers: Readers::new(path, horizon), loader }
     }
 }
 

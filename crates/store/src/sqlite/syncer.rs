@@ -9,11 +9,11 @@
 use std::fs::File;
 use std::io;
 use std::iter;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
@@ -75,13 +75,6 @@ impl Horizon {
     }
 }
 
-/// Where SQLite keeps the log of a database.
-pub fn log_of(path: &Path) -> PathBuf {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    log.into()
-}
-
 pub struct Syncer {
     log: PathBuf,
     /// Opened with the first commit, when it is surely there. It stays the same file as long as a connection is open.
@@ -91,32 +84,39 @@ pub struct Syncer {
 }
 
 impl Syncer {
-    /// `news` hears what became of each book of the current generation, in order.
-    pub fn start(log: PathBuf, news: UnboundedSender<(u64, Landing)>) -> (mpsc::Sender<Flight>, Horizon) {
+    /// `news` hears what became of each book of the current generation, in order. The thread ends with whether everything
+    /// that was committed is on the disk.
+    pub fn start(
+        log: PathBuf,
+        news: UnboundedSender<(u64, Landing)>,
+    ) -> (mpsc::Sender<Flight>, Horizon, JoinHandle<bool>) {
         let (flights, incoming) = mpsc::channel();
         let (durable, seen) = watch::channel(Commit(0));
         let syncer = Syncer { log, file: None, news, durable };
-        thread::Builder::new()
+        let thread = thread::Builder::new()
             .name("sqlite-syncer".into())
             .spawn(move || syncer.serve(&incoming))
             .expect("a thread can be started");
-        (flights, Horizon { begun: Arc::default(), durable: seen })
+        (flights, Horizon { begun: Arc::default(), durable: seen }, thread)
     }
 
-    /// Ends with the writer, or when a sync fails: what the disk holds is then uncertain, and only a restart reads it anew.
-    fn serve(mut self, incoming: &mpsc::Receiver<Flight>) {
+    /// Ends with the writer, or when a sync fails: what the disk holds is then uncertain, and a second sync would not tell.
+    /// A restart writes the log anew before it believes it.
+    fn serve(mut self, incoming: &mpsc::Receiver<Flight>) -> bool {
         while let Ok(first) = incoming.recv() {
             let waiting = iter::from_fn(|| incoming.try_recv().ok());
             let flights: Vec<Flight> = iter::once(first).chain(waiting).collect();
             let newest = flights.iter().filter_map(|flight| flight.commit).next_back();
             if let Err(error) = newest.map_or(Ok(()), |_| self.sync()) {
-                return flights.into_iter().for_each(|flight| lose(flight, &error));
+                flights.into_iter().for_each(|flight| lose(flight, &error));
+                return false;
             }
             if let Some(commit) = newest {
                 self.durable.send_replace(commit);
             }
             flights.into_iter().for_each(|flight| self.land(flight));
         }
+        true
     }
 
     fn sync(&mut self) -> io::Result<()> {

@@ -10,7 +10,7 @@ use std::ops::ControlFlow::{self, Break, Continue};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc;
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use decisions::Book;
 use rusqlite::{Connection, ErrorCode};
@@ -21,13 +21,23 @@ use crate::StoreError;
 use crate::log_groups::Group;
 use crate::sqlite::known::Landing;
 use crate::sqlite::syncer::{Fate, Flight, Horizon, Syncer};
-use crate::sqlite::{refused, save};
+use crate::sqlite::{refused, save, wal};
 
-/// The loader's end of it.
+/// The loader's end of it. Dropped, it waits until the file is put away and closed.
 pub struct Writer {
     pub writes: mpsc::Sender<Write>,
     /// What became of each book of the current generation, in order.
     pub landings: UnboundedReceiver<(u64, Landing)>,
+    /// Dropped last: the thread ends when nobody can send it anything.
+    _thread: Joined,
+}
+
+struct Joined(Option<JoinHandle<()>>);
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        let _ = self.0.take().map(JoinHandle::join); // if it panicked, that was said
+    }
 }
 
 pub struct Write {
@@ -50,33 +60,35 @@ impl Writer {
     pub fn start(connection: Connection, log: PathBuf) -> (Writer, Horizon) {
         let (writes, incoming) = mpsc::channel();
         let (news, landings) = unbounded_channel();
-        let (flights, horizon) = Syncer::start(log, news);
+        let (flights, horizon, syncer) = Syncer::start(log, news);
         // Before anything is read by it: what others write from here on is noticed, also by the first book.
         let data_version = data_version(&connection).ok();
         let pen = Pen {
             connection,
             flights,
+            syncer,
             horizon: horizon.clone(),
             generation: 0,
             data_version,
-            unsynced: false,
+            unsynced: true,
         };
-        thread::Builder::new()
+        let thread = thread::Builder::new()
             .name("sqlite-writer".into())
             .spawn(move || pen.serve(&incoming))
             .expect("a thread can be started");
-        (Writer { writes, landings }, horizon)
+        (Writer { writes, landings, _thread: Joined(Some(thread)) }, horizon)
     }
 }
 
 struct Pen {
     connection: Connection,
     flights: mpsc::Sender<Flight>,
+    syncer: JoinHandle<bool>,
     horizon: Horizon,
     generation: u64,
     /// Changes when another connection commits, not when this one does.
     data_version: Option<i64>,
-    /// Another process has committed, and we do not know that it is on the disk.
+    /// Another process has committed, and we do not know that it is on the disk; or may have, since the file was opened.
     unsynced: bool,
 }
 
@@ -112,8 +124,17 @@ impl Pen {
             let waiting = iter::from_fn(|| incoming.try_recv().ok());
             let writes = iter::once(first).chain(waiting).take(TOGETHER_MAX).collect();
             if self.take(writes).is_break() {
-                return; // what the disk holds is no longer certain; only a restart reads it anew
+                return; // what the disk holds is no longer certain; a restart writes the log anew
             }
+        }
+        self.put_away();
+    }
+
+    /// Everybody has gone, and all that was committed is on the disk, if the syncer says so.
+    fn put_away(self) {
+        drop(self.flights);
+        if self.syncer.join().unwrap_or(false) {
+            let _ = wal::put_away_on_close(&self.connection, true); // if not, the next start finds the log
         }
     }
 

@@ -12,7 +12,7 @@ use super::site::Said;
 use super::story::{LIFECYCLE, STEPS};
 use super::verdict::{self, Depth};
 
-const FATES: [Fate; 9] = [
+pub const FATES: [Fate; 9] = [
     Fate::Dropped,
     Fate::Kept,
     Fate::TornAt(SECTOR),

@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
+use decisions::collections::StartCollection;
 use decisions::records::Event;
 use decisions::{Answer, Ask, Command};
 use rusqlite::Connection;
 use store::{Sqlite, Store, StoreError};
 use tempfile::TempDir;
-use wire::Time;
+use wire::{CollectionId, Time};
 
 use crate::commands::{ack, complete, heartbeat, job_id, lease, shared, submit};
 use crate::desk::Desk;
@@ -60,6 +61,22 @@ fn a_file_behind_a_link_is_as_good_as_any() {
             let again = Desk::at(Sqlite::open(&place).unwrap());
             assert_eq!(again.job(job_id(2)).await.job.id, job_id(2));
         }
+    });
+}
+
+/// Whoever moves a database moves the link to it too; a server that is at work stays with what it opened.
+#[test]
+fn a_link_that_is_led_elsewhere_changes_nothing_for_who_is_at_work() {
+    block_on(async {
+        let (folder, path, desk) = at_work().await;
+        drop(desk);
+        let (link, elsewhere) = (folder.path().join("link.db"), folder.path().join("elsewhere.db"));
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        let desk = Desk::at(Sqlite::open(&link).unwrap());
+        drop(Sqlite::open(&elsewhere).unwrap());
+        std::fs::remove_file(&link).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &link).unwrap();
+        assert_eq!(desk.contents().await.jobs.len(), 1);
     });
 }
 
@@ -294,6 +311,30 @@ fn batches_follow_each_other_without_waiting_for_the_disk() {
         }
         let contents = desk.contents().await;
         assert_eq!((contents.jobs.len(), contents.problems()), (2, vec![]));
+    });
+}
+
+/// Every upload asks for the collector: with one among them, the other commands of a batch would wait for the disk.
+#[test]
+fn the_collector_is_seen_on_its_way() {
+    block_on(async {
+        let (_folder, path, desk) = at_work().await;
+        let (id, other) = (CollectionId::from_u128(1), CollectionId::from_u128(2));
+        let held = Connection::open(&path).unwrap();
+        held.execute_batch("BEGIN IMMEDIATE").unwrap(); // nothing can become durable
+        let starting = desk.prepare([StartCollection { id, holder: 7 }]).await.unwrap();
+        let starting = tokio::spawn(finished(desk.clone(), starting));
+        let again = desk.prepare([StartCollection { id: other, holder: 8 }]).await.unwrap();
+        let [Ok(Answer::CollectionIs { collection, existing: true })] = &again.answers[..] else {
+            panic!("{:?}", again.answers)
+        };
+        assert_eq!((collection.id, collection.epoch), (id, 1));
+        assert!(!starting.is_finished());
+        let again = tokio::spawn(finished(desk.clone(), again));
+        held.execute_batch("ROLLBACK").unwrap();
+        starting.await.unwrap().unwrap();
+        again.await.unwrap().unwrap();
+        assert_eq!(desk.store.collector().await.unwrap().running, Some(id));
     });
 }
 
