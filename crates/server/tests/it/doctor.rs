@@ -1,5 +1,8 @@
 //! The doctor finds what is wrong: sound records, each spoilt in one way.
 
+mod blobs;
+mod live;
+mod report;
 mod runs;
 
 use decisions::doctor::{Finding, JobFile, Logged, StepsFile, check_delivery, check_job, check_steps};
