@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
-use store::{Postgres, Sqlite};
+use store::{OpenError, Postgres, Sqlite};
 
 /// The file inside the data directory.
 pub const FILE: &str = "deltaci.db";
@@ -73,4 +73,23 @@ pub fn is_postgres(address: &str) -> bool {
 /// Commands that only ask need no more than one thread.
 pub fn block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(future)
+}
+
+impl Database {
+    /// Also a file that is damaged, if anything of it can be read, with what is wrong with it.
+    pub async fn open_damaged(&self) -> Result<(Opened, Option<String>)> {
+        match self.open_existing().await {
+            Err(error) if matches!(error.downcast_ref(), Some(OpenError::Corrupt(_))) && self.is_file() => {
+                let in_data = || self.data.join(FILE);
+                let path = self.database.as_ref().map_or_else(in_data, PathBuf::from);
+                let (store, damage) = Sqlite::open_damaged(&path)?;
+                Ok((Opened::Sqlite(store), damage))
+            }
+            opened => Ok((opened?, None)),
+        }
+    }
+
+    fn is_file(&self) -> bool {
+        !self.database.as_deref().is_some_and(is_postgres)
+    }
 }

@@ -64,7 +64,7 @@ pub fn usage(message: impl Into<String>) -> anyhow::Error {
 
 /// Says what went wrong, causes included, and returns the exit code.
 pub fn failed(error: &anyhow::Error) -> ExitCode {
-    if error.is::<Unread>() {
+    if is_unread(error) {
         return Exit::Success.into();
     }
     progress("");
@@ -85,6 +85,10 @@ impl std::fmt::Display for Unread {
 }
 
 impl std::error::Error for Unread {}
+
+pub fn is_unread(error: &anyhow::Error) -> bool {
+    error.is::<Unread>()
+}
 
 /// To stdout, at once.
 pub fn write(bytes: &[u8]) -> anyhow::Result<()> {

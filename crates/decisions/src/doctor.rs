@@ -13,7 +13,9 @@ use machines::{Machine, attempt, execution, lease};
 use wire::JobId;
 
 use crate::records::job::derived_state;
-use crate::records::{Attempt, Blob, Delivery, EffectRow, Event, Execution, Group, Job, ReadyKey, Run};
+use crate::records::{
+    Attempt, Blob, Delivery, EffectRow, Event, Execution, Group, Job, ReadyKey, Run, Usage,
+};
 pub use logs::{LogFile, check_log_file};
 use plans::check_reuse;
 pub use runs::check_run;
@@ -62,6 +64,50 @@ pub struct BlobFile {
     pub events: Vec<Event>,
 }
 
+/// What a tenant is said to have, with what it has, counted anew.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UsageFile {
+    pub usage: Usage,
+    pub bytes: u64,
+    pub blobs: u64,
+}
+
+/// What the doctor goes through, each kind in the order of its ids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Examined {
+    Jobs,
+    Runs,
+    Deliveries,
+    Blobs,
+    Logs,
+    /// By tenant.
+    Usages,
+    Steps(Logged),
+}
+
+impl Examined {
+    pub fn table(self) -> &'static str {
+        match self {
+            Examined::Jobs => "jobs",
+            Examined::Runs => "runs",
+            Examined::Deliveries => "deliveries",
+            Examined::Blobs => "blobs",
+            Examined::Logs => "logs",
+            Examined::Usages => "tenants",
+            Examined::Steps(of) => of.table(),
+        }
+    }
+
+    /// The column of its ids.
+    pub fn key(self) -> &'static str {
+        match self {
+            Examined::Logs => "exec_id",
+            Examined::Jobs | Examined::Runs | Examined::Deliveries => "id",
+            Examined::Blobs | Examined::Usages | Examined::Steps(_) => "id",
+        }
+    }
+}
+
 /// One invariant that does not hold.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Finding {
@@ -93,6 +139,13 @@ pub fn check_delivery(delivery: &Delivery) -> Vec<Finding> {
     findings.equal("I15", "is due", delivery.due_at.is_some(), waits);
     let delivered = delivery.state.get() == State::Delivered;
     findings.equal("I15", "has delivered_at", delivery.delivered_at.is_some(), delivered);
+    findings.found
+}
+
+pub fn check_usage(file: &UsageFile) -> Vec<Finding> {
+    let mut findings = Findings { entity: file.usage.tenant.to_string(), found: Vec::new() };
+    findings.equal("I17", "bytes it has", file.usage.bytes, file.bytes);
+    findings.equal("I17", "blobs it has", file.usage.blobs, file.blobs);
     findings.found
 }
 

@@ -24,7 +24,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use decisions::doctor::{BlobFile, JobFile, LogFile, Logged, RunFile, StepsFile};
+use decisions::doctor::{BlobFile, Examined, JobFile, LogFile, Logged, RunFile, StepsFile, UsageFile};
 use decisions::records::{
     Blob, Bundle, Cache, Collection, Collector, Delivery, Event, Execution, Job, LaneKey, Log, LogChunk,
     Queue, QueueId, Run, Runner, Tenant, Token, Trust, Upload, Usage, Version, VersionName, Webhook,
@@ -286,6 +286,13 @@ pub trait Store: Send + Sync + 'static {
         limit: usize,
     ) -> impl Future<Output = Result<Vec<StepsFile>, StoreError>> + Send;
 
+    /// The id of the next record of a kind, as it is written: of one, too, that cannot be read.
+    fn id_after(
+        &self,
+        of: Examined,
+        after: Option<&str>,
+    ) -> impl Future<Output = Result<Option<String>, StoreError>> + Send;
+
     /// Pages through all deliveries in id order.
     fn deliveries_after(
         &self,
@@ -437,6 +444,13 @@ pub trait Store: Send + Sync + 'static {
         after: Option<BlobId>,
         limit: usize,
     ) -> impl Future<Output = Result<Vec<BlobFile>, StoreError>> + Send;
+
+    /// Pages through all tenants in id order, each with what it has, counted anew, for the doctor.
+    fn usage_files_after(
+        &self,
+        after: Option<TenantId>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<UsageFile>, StoreError>> + Send;
 
     /// A secret of the server itself, kept under this name: the one that was offered first, by whichever server.
     fn key(

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use decisions::doctor::{BlobFile, JobFile, LogFile, Logged, RunFile, StepsFile};
+use decisions::doctor::{BlobFile, Examined, JobFile, LogFile, Logged, RunFile, StepsFile, UsageFile};
 use decisions::records::{
     Blob, Bundle, Cache, Collection, Collector, Delivery, Event, Execution, Job, LaneKey, Log, LogChunk,
     Queue, QueueId, Run, Runner, Tenant, Token, Trust, Upload, Usage, Version, VersionName, Webhook,
@@ -299,6 +299,11 @@ impl Store for Memory {
         Ok(self.tables().steps_files_after(of, after, limit))
     }
 
+    async fn id_after(&self, of: Examined, after: Option<&str>) -> Result<Option<String>, StoreError> {
+        let ids = self.tables().ids(of);
+        Ok(ids.into_iter().filter(|id| after.is_none_or(|after| id.as_str() > after)).min())
+    }
+
     async fn deliveries_after(
         &self,
         after: Option<MessageId>,
@@ -455,6 +460,14 @@ impl Store for Memory {
         limit: usize,
     ) -> Result<Vec<BlobFile>, StoreError> {
         Ok(self.tables().blob_files_after(after, limit))
+    }
+
+    async fn usage_files_after(
+        &self,
+        after: Option<TenantId>,
+        limit: usize,
+    ) -> Result<Vec<UsageFile>, StoreError> {
+        Ok(self.tables().usage_files_after(after, limit))
     }
 
     async fn key(&self, name: &'static str, offered: [u8; 32]) -> Result<[u8; 32], StoreError> {

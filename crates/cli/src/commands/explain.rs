@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use server::Clock;
-use server::explain::explain;
+use server::explain::{explain, jobs_named};
 use store::Store;
 use wire::api::{AuditEvent, PlanView, PlannedJobView};
 use wire::{JobId, RunId};
@@ -18,7 +18,7 @@ use crate::view::screen::Screen;
 /// Without --server or DELTACI_SERVER, or with --data or --database, the database itself is read.
 #[derive(clap::Args)]
 pub struct Args {
-    /// run_…, job_…, job_…/2 (an attempt), exec_… (with its lease), upl_…, ver_…, blob_…, msg_… or ten_…
+    /// run_…, job_… or the name its submitter gave it, job_…/2 (an attempt), exec_… (with its lease), upl_…, ver_…, blob_…, msg_… or ten_…
     id: String,
     #[command(flatten)]
     database: Database,
@@ -93,8 +93,24 @@ fn from_database_of(args: &Args) -> Result<Option<Told>> {
     })
 }
 
+/// The job that its submitter named so. A name is one tenant's, and here are those of all.
+async fn named<S: Store>(store: &S, name: &str) -> Result<Option<JobId>> {
+    let jobs = jobs_named(store, name).await?;
+    if jobs.len() > 1 {
+        let ids = jobs.iter().map(JobId::to_string).collect::<Vec<_>>().join(", ");
+        return Err(usage(format!("jobs of several tenants are named `{name}`; take one of the ids {ids}")));
+    }
+    Ok(jobs.first().copied())
+}
+
 async fn told<S: Store>(store: &S, id: &str) -> Result<Option<Told>> {
-    let Some(events) = explain(store, id).await? else { return Ok(None) };
+    let (mut id, mut events) = (id.to_owned(), explain(store, id).await?);
+    if events.is_none()
+        && let Some(job) = named(store, &id).await?
+    {
+        (id, events) = (job.to_string(), explain(store, &job.to_string()).await?);
+    }
+    let Some(events) = events else { return Ok(None) };
     let (run, job) = match (id.parse::<RunId>(), id.parse::<JobId>()) {
         (Ok(run), _) => (Some(run), None),
         (_, Ok(job)) => match store.job_file(job).await? {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::{deltaci, finished_job, stderr, stdout};
+use crate::{deltaci, finished_job, stderr, stdout, submitted};
 
 #[test]
 fn a_job_is_explained_from_its_birth_to_its_end() {
@@ -45,4 +45,16 @@ fn an_unknown_id_says_so_and_a_missing_database_too() {
     let missing = deltaci(&["explain", "job_00000000000000000000000000", "--database", "not-there.db"]);
     assert_eq!(missing.status.code(), Some(5));
     assert!(stderr(&missing).contains("does not exist"));
+}
+
+#[test]
+fn a_job_is_found_by_the_name_that_its_submitter_gave_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("deltaci.db");
+    submitted(&file, "one", "nightly");
+    let explained = || deltaci(&["explain", "nightly", "--database", file.to_str().unwrap()]);
+    assert!(stdout(&explained()).contains("CREATED -> QUEUED"), "{}", stderr(&explained()));
+    submitted(&file, "two", "nightly");
+    assert_eq!(explained().status.code(), Some(2), "{}", stdout(&explained()));
+    assert!(stderr(&explained()).contains("jobs of several tenants are named `nightly`"));
 }

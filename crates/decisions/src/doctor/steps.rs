@@ -23,6 +23,15 @@ pub enum Logged {
 impl Logged {
     pub const ALL: [Logged; 4] = [Logged::Tenants, Logged::Deliveries, Logged::Uploads, Logged::Versions];
 
+    pub fn table(self) -> &'static str {
+        match self {
+            Logged::Tenants => "tenants",
+            Logged::Deliveries => "deliveries",
+            Logged::Uploads => "uploads",
+            Logged::Versions => "versions",
+        }
+    }
+
     pub fn machine(self) -> &'static str {
         match self {
             Logged::Tenants => "tenant",

@@ -8,6 +8,7 @@ use wire::{LeaseKey, RunnerId};
 use crate::caches::Saves;
 use crate::failures::{FailureClass, Verdict, classify};
 use crate::jobs::attempt_over;
+use crate::leases::cancel_deadline::follow_run;
 use crate::leases::ended::put_ended;
 use crate::leases::fence::{execution_of, family_of, require_active};
 use crate::leases::recovery::{finish_committed, walk_to_uploading};
@@ -152,9 +153,7 @@ pub fn acknowledge_cancel(
     mut attempt: Attempt,
     by_run: bool,
 ) {
-    if attempt.state.get() != attempt::State::CancelRequested {
-        draft.advance(&mut attempt, attempt::Event::RequestCancel, "the run was cancelled");
-    }
+    follow_run(draft, &execution, &mut attempt);
     draft.advance(&mut execution, lease::Event::CancelAck, "the runner has stopped");
     draft.advance(&mut execution, execution::Event::Abort, "the runner has stopped");
     put_ended(draft, execution);

@@ -10,14 +10,12 @@ use crate::records::{Attempt, Execution};
 
 /// The runner was lost, or ran out of time, between its commit and its completion.
 pub fn recover(draft: &mut Draft<'_>, execution: Execution, attempt: Attempt) {
-    let event = if execution.expires_at <= draft.now { lease::Event::Expire } else { lease::Event::Revoke };
-    finish_committed(
-        draft,
-        execution,
-        attempt,
-        event,
-        "the effect had happened; the runner was not heard of again",
-    );
+    let (event, cause) = if execution.expires_at <= draft.now {
+        (lease::Event::Expire, "the effect had happened; the runner was not heard of again")
+    } else {
+        (lease::Event::Revoke, "the effect had happened; the job ran longer than it may")
+    };
+    finish_committed(draft, execution, attempt, event, cause);
 }
 
 /// `COMMITTED → DONE`; the lease ends by `event`; the attempt walks to `SUCCEEDED`.

@@ -1,11 +1,14 @@
 //! The doctor finds what is wrong: sound records, each spoilt in one way.
 
-use decisions::doctor::{
-    Finding, JobFile, Logged, RunFile, StepsFile, check_delivery, check_job, check_run, check_steps,
-};
+mod blobs;
+mod live;
+mod report;
+mod runs;
+
+use decisions::doctor::{Finding, JobFile, Logged, StepsFile, check_delivery, check_job, check_steps};
 use decisions::draft::Stated;
 use decisions::records::{Delivery, EffectRow};
-use machines::{attempt, delivery, execution, job, lease, run};
+use machines::{attempt, delivery, execution, job, lease};
 use store::{Memory, Store};
 use wire::{ExecId, Time};
 
@@ -137,48 +140,6 @@ fn what_is_wrong_with_a_job_at_work_or_in_its_queue_is_found() {
         each_is_found(&world.job_file(world.job_named("b").unwrap()).await, check_job, at_work);
         each_is_found(&world.job_file(world.job_named("d").unwrap()).await, check_job, queued);
     });
-}
-
-#[test]
-fn what_is_wrong_with_a_run_is_found() {
-    let going: &[Spoilt<RunFile>] = &[
-        ("I8", "jobs_total", |it| it.run.jobs_total += 1),
-        ("I8", "jobs_open", |it| it.run.jobs_open -= 1),
-        ("I8", "required_failed", |it| it.run.required_failed += 1),
-        ("I15", "reports_open", |it| it.run.reports_open += 1),
-        ("I8", "has an outcome", |it| it.run.outcome = Some(run::State::Success)),
-        ("I8", "has finished", |it| it.run.finished_at = Some(BEGIN)),
-        ("I8", "SUCCESS with 3 open", |it| it.run.outcome = Some(run::State::Success)),
-        ("I8", "CANCELED with 3 open", |it| it.run.outcome = Some(run::State::Canceled)),
-        ("I9", "has a deadline", |it| it.run.due_at = None),
-        ("I9", "nothing stops its 3 open jobs", |it| {
-            it.run.state = Stated::stored(run::State::Timeout);
-            it.run.outcome = Some(run::State::Timeout);
-        }),
-        // It was not told of `a`, or was told of `b`, which runs.
-        ("I9", "needs_open", |it| named(it, "c").needs_open = 2),
-        ("I9", "needs_open", |it| named(it, "c").needs_open = 0),
-        ("I9", "did not succeed", |it| named(it, "a").state = job::State::Failed),
-        ("I24", "jobs without a plan", |it| it.plan = None),
-        ("I24", "was not made", |it| drop(it.jobs.pop())),
-        ("I24", "its plan does not run it", |it| named(it, "d").name = "e".into()),
-        ("I25", "group", |it| it.run.group = Some("main".into())),
-        ("I8", "the log leads to", |it| drop(it.events.pop())),
-    ];
-    let over: &[Spoilt<RunFile>] = &[
-        ("I9", "has a deadline", |it| it.run.due_at = Some(BEGIN)),
-        ("I8", "has an outcome", |it| it.run.outcome = None),
-    ];
-    block_on(async {
-        let mut world = world().await;
-        each_is_found(&world.run_file(world.run_named("R").unwrap()).await, check_run, going);
-        run(&mut world, &InMemory::default(), "- cancel R\n- heartbeat L4\n- cancel-ack L4\n- tick").await;
-        each_is_found(&world.run_file(world.run_named("R").unwrap()).await, check_run, over);
-    });
-}
-
-fn named<'f>(file: &'f mut RunFile, name: &str) -> &'f mut decisions::records::Job {
-    file.jobs.iter_mut().find(|job| job.name == name).expect("it is of the run")
 }
 
 #[test]

@@ -149,11 +149,13 @@ impl<S: Store> World<S> {
         Ok(self.run_record(self.run_named(words.at(0)?)?).await.status_message)
     }
 
-    /// Of the last entry in the log.
+    /// `cause NAME [EVENT]`: of the last entry in the log, or of the last by this event.
     async fn cause(&self, words: &Words<'_>) -> Said<String> {
         let root = self.root_of(words.at(0)?).ok_or("it is not known")?;
         let events = self.store.events_of(&root).await.expect("the store answers");
-        Ok(events.last().map(|event| event.cause.clone()).unwrap_or_default())
+        let wanted = words.plain.get(1);
+        let last = events.iter().rev().find(|event| wanted.is_none_or(|wanted| *wanted == event.event));
+        Ok(last.map(|event| event.cause.clone()).unwrap_or_default())
     }
 
     /// `message NAME EVENT [SUBSCRIBER]`: names a message that has no name yet.

@@ -331,6 +331,39 @@ fn a_timeout_holds_before_its_sweep_has_come() {
     );
 }
 
+/// What ends a job before the sweep has come to it says the same as the sweep.
+#[test]
+fn a_job_says_why_it_was_stopped_also_before_its_runs_sweep_has_come() {
+    check(
+        "
+        0s      run R a b c
+        0s      grant L1 x a
+        0s      grant L2 x b
+        0s      grant L3 x c
+        0s      ack L1
+        0s      ack L2
+        0s      ack L3
+        1s      cancel R              -> asked
+        2s      complete L1 ok        -> not_accepted CANCELED
+        2s      why a                 -> the run was cancelled
+        2s      gone L2               -> moved
+        2s      why b                 -> the run was cancelled
+        2s      cause b RequestCancel -> the run was cancelled
+        2s      tick
+        2s      cancel-ack L3
+        2s      why c                 -> the run was cancelled
+        3s      run S d
+        21600s  grant L4 x d
+        21600s  ack L4
+        21603s  look S                -> moved
+        21603s  state S               -> REPORTED TIMEOUT
+        21603s  gone L4               -> moved
+        21603s  why d                 -> the run timed out
+        21603s  cause d RequestCancel -> the run timed out
+    ",
+    );
+}
+
 #[test]
 fn an_ack_after_the_runs_timeout_begins_nothing() {
     check(

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use store::{Memory, Postgres, Sqlite, Store};
 use tokio::runtime::{Builder, Runtime};
@@ -14,6 +15,9 @@ pub trait Place {
     const NAME: &'static str;
     async fn open(&self) -> Arc<Self::Store>;
 }
+
+/// Far beyond what closing a file takes.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What dies with the process is not this: memory stands for a disk that never fails.
 #[derive(Default)]
@@ -36,6 +40,21 @@ impl InFile {
     pub fn new() -> InFile {
         InFile { folder: tempfile::tempdir().expect("a temporary folder can be made") }
     }
+
+    pub fn path(&self) -> PathBuf {
+        self.folder.path().join("delta.db")
+    }
+
+    /// The file, once whoever had it open has put everything into it: a thread that outlives its store does.
+    pub fn put_away(&self) -> PathBuf {
+        let log = self.folder.path().join("delta.db-wal");
+        let until = Instant::now() + PATIENCE;
+        while std::fs::metadata(&log).is_ok_and(|log| log.len() > 0) {
+            assert!(Instant::now() < until, "somebody has {} open", log.display());
+            std::thread::yield_now();
+        }
+        self.path()
+    }
 }
 
 impl Place for InFile {
@@ -43,7 +62,7 @@ impl Place for InFile {
     const NAME: &'static str = "SQLite";
 
     async fn open(&self) -> Arc<Sqlite> {
-        Arc::new(Sqlite::open(&self.folder.path().join("delta.db")).expect("a new file can be opened"))
+        Arc::new(Sqlite::open(&self.path()).expect("a new file can be opened"))
     }
 }
 

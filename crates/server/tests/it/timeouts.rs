@@ -122,3 +122,29 @@ fn a_timeout_that_was_seen_late_is_a_timeout_and_not_a_lost_lease() {
     ",
     );
 }
+
+/// After its commit a job succeeds whatever happens; why its lease ended is another matter.
+#[test]
+fn a_committed_job_that_times_out_was_heard_of_and_one_whose_runner_is_lost_was_not() {
+    check(
+        "
+        0s    submit J timeout=60s
+        0s    submit K
+        0s    grant L1 a J       -> GRANTED
+        0s    grant L2 a K       -> GRANTED
+        0s    ack L1             -> ACTIVE
+        0s    ack L2             -> ACTIVE
+        1s    commit L1          -> COMMITTED
+        1s    commit L2          -> COMMITTED
+        80s   heartbeat L1       -> RUNNING
+        90s   tick
+        90s   attempt J          -> SUCCEEDED
+        90s   state L1           -> REVOKED
+        90s   cause J            -> the effect had happened; the job ran longer than it may
+        120s  tick
+        120s  attempt K          -> SUCCEEDED
+        120s  state L2           -> EXPIRED
+        120s  cause K            -> the effect had happened; the runner was not heard of again
+    ",
+    );
+}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use decisions::doctor::{BlobFile, JobFile, LogFile, Logged, RunFile, StepsFile};
+use decisions::doctor::{BlobFile, Examined, JobFile, LogFile, Logged, RunFile, StepsFile, UsageFile};
 use decisions::records::{
     Blob, Bundle, Cache, Collection, Collector, Delivery, Event, Execution, Job, LaneKey, Log, LogChunk,
     Queue, QueueId, Run, Runner, Tenant, Token, Trust, Upload, Usage, Version, VersionName, Webhook,
@@ -29,6 +29,8 @@ pub struct Watched<S> {
     waiting: Notify,
     guilty: fn(&Book) -> bool,
     unreadable: fn(&[Ask]) -> bool,
+    rows_lost: i64,
+    problems: Vec<String>,
 }
 
 impl<S: Store> Watched<S> {
@@ -48,6 +50,8 @@ impl<S: Store> Watched<S> {
             waiting: Notify::new(),
             guilty: |_| false,
             unreadable: |_| false,
+            rows_lost: 0,
+            problems: Vec::new(),
         }
     }
 
@@ -59,6 +63,16 @@ impl<S: Store> Watched<S> {
     /// Whoever asks for it meets a row that cannot be read.
     pub fn damaged(self, unreadable: fn(&[Ask]) -> bool) -> Watched<S> {
         Watched { unreadable, ..self }
+    }
+
+    /// The audit log has lost this many rows.
+    pub fn losing(self, rows_lost: i64) -> Watched<S> {
+        Watched { rows_lost, ..self }
+    }
+
+    /// The storage engine finds this wrong with itself.
+    pub fn broken(self, problem: &str) -> Watched<S> {
+        Watched { problems: vec![problem.into()], ..self }
     }
 
     pub fn saves(&self) -> usize {
@@ -266,6 +280,10 @@ impl<S: Store> Store for Watched<S> {
         self.inner.steps_files_after(of, after, limit).await
     }
 
+    async fn id_after(&self, of: Examined, after: Option<&str>) -> Result<Option<String>, StoreError> {
+        self.inner.id_after(of, after).await
+    }
+
     async fn deliveries_after(
         &self,
         after: Option<MessageId>,
@@ -314,7 +332,8 @@ impl<S: Store> Store for Watched<S> {
     }
 
     async fn log_bounds(&self) -> Result<LogBounds, StoreError> {
-        self.inner.log_bounds().await
+        let bounds = self.inner.log_bounds().await?;
+        Ok(LogBounds { rows: bounds.rows - self.rows_lost, ..bounds })
     }
 
     async fn upload(&self, id: UploadId) -> Result<Option<Upload>, StoreError> {
@@ -412,6 +431,14 @@ impl<S: Store> Store for Watched<S> {
         self.inner.blob_files_after(after, limit).await
     }
 
+    async fn usage_files_after(
+        &self,
+        after: Option<TenantId>,
+        limit: usize,
+    ) -> Result<Vec<UsageFile>, StoreError> {
+        self.inner.usage_files_after(after, limit).await
+    }
+
     async fn key(&self, name: &'static str, offered: [u8; 32]) -> Result<[u8; 32], StoreError> {
         self.inner.key(name, offered).await
     }
@@ -425,6 +452,7 @@ impl<S: Store> Store for Watched<S> {
     }
 
     async fn integrity(&self) -> Result<Vec<String>, StoreError> {
-        self.inner.integrity().await
+        let found = self.inner.integrity().await?;
+        Ok([found, self.problems.clone()].concat())
     }
 }

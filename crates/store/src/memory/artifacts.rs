@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use decisions::Book;
-use decisions::doctor::BlobFile;
-use decisions::records::{Blob, PossessionKey, Progress, Version, VersionName};
+use decisions::doctor::{BlobFile, UsageFile};
+use decisions::records::{Blob, PossessionKey, Progress, Usage, Version, VersionName};
 use machines::{blob, version};
 use wire::{BlobId, CollectionId, Digest, ExecId, TenantId, Time, UploadId, VersionId};
 
@@ -134,6 +134,19 @@ impl Tables {
             versions: earliest(versions.filter(|(until, _)| *until <= now), limit),
             bundles: earliest(bundles.filter(|(until, _)| *until <= now), limit),
         }
+    }
+
+    pub fn usage_files_after(&self, after: Option<TenantId>, limit: usize) -> Vec<UsageFile> {
+        let later = self.tenants.all().map(|it| it.id).filter(|id| after.is_none_or(|after| *id > after));
+        later.take(limit).map(|id| self.usage_file(id)).collect()
+    }
+
+    fn usage_file(&self, tenant: TenantId) -> UsageFile {
+        let usage = self.usages.get(&tenant).cloned().unwrap_or(Usage { tenant, bytes: 0, blobs: 0 });
+        let possessed = self.possessions.all().filter(|possession| possession.key.tenant == tenant);
+        let lengths: Vec<u64> =
+            possessed.filter_map(|it| self.blobs.get(&it.blob)).map(|blob| blob.length).collect();
+        UsageFile { usage, bytes: lengths.iter().sum(), blobs: lengths.len() as u64 }
     }
 
     pub fn blob_files_after(&self, after: Option<BlobId>, limit: usize) -> Vec<BlobFile> {

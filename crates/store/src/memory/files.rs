@@ -1,6 +1,6 @@
 //! Jobs and runs with everything filed under them.
 
-use decisions::doctor::{JobFile, LogFile, Logged, RunFile, StepsFile};
+use decisions::doctor::{Examined, JobFile, LogFile, Logged, RunFile, StepsFile};
 use decisions::records::{Attempt, AttemptKey, Event, Execution, Job, Log, Run};
 use machines::Machine;
 use machines::delivery;
@@ -45,6 +45,23 @@ impl Tables {
     fn needs_of(&self, run: RunId) -> Vec<(JobId, JobId)> {
         let is_of_run = |id: &JobId| self.jobs.get(id).is_some_and(|job| job.run == Some(run));
         self.needs.iter().filter(|(needed, _)| is_of_run(needed)).copied().collect()
+    }
+
+    pub fn ids(&self, of: Examined) -> Vec<String> {
+        match of {
+            Examined::Jobs => self.jobs.all().map(|it| it.id.to_string()).collect(),
+            Examined::Runs => self.runs.all().map(|it| it.id.to_string()).collect(),
+            Examined::Blobs => self.blobs.all().map(|it| it.id.to_string()).collect(),
+            Examined::Logs => self.logs.all().map(|it| it.execution.to_string()).collect(),
+            Examined::Deliveries | Examined::Steps(Logged::Deliveries) => {
+                self.deliveries.all().map(|it| it.id.to_string()).collect()
+            }
+            Examined::Usages | Examined::Steps(Logged::Tenants) => {
+                self.tenants.all().map(|it| it.id.to_string()).collect()
+            }
+            Examined::Steps(Logged::Uploads) => self.uploads.all().map(|it| it.id.to_string()).collect(),
+            Examined::Steps(Logged::Versions) => self.versions.all().map(|it| it.id.to_string()).collect(),
+        }
     }
 
     pub fn steps_files_after(&self, of: Logged, after: Option<&str>, limit: usize) -> Vec<StepsFile> {

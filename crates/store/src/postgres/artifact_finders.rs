@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use decisions::doctor::BlobFile;
+use decisions::doctor::{BlobFile, UsageFile};
 use decisions::records::{Blob, Bundle, Collection, Collector, Upload, Usage, Version, VersionName};
 use tokio_postgres::Row;
 use wire::{BlobId, CollectionId, Digest, JobId, TenantId, UploadId, VersionId};
@@ -218,4 +218,25 @@ pub async fn blob_files_after(
         blob,
     };
     Ok(blobs.into_iter().map(file).collect())
+}
+
+const USAGES_AFTER: &str = "
+    SELECT t.id, coalesce(u.bytes, 0)::bigint, coalesce(u.blobs, 0)::bigint, has.bytes, has.blobs
+    FROM tenants t LEFT JOIN usages u ON u.tenant_id = t.id CROSS JOIN LATERAL (
+        SELECT coalesce(sum(b.length), 0)::bigint AS bytes, count(*) AS blobs
+        FROM possessions p JOIN blobs b ON b.id = p.blob_id WHERE p.tenant_id = t.id) has
+    WHERE t.id > $1 ORDER BY t.id LIMIT $2";
+
+pub async fn usage_files_after(
+    readers: &Pool,
+    after: Option<TenantId>,
+    limit: usize,
+) -> Result<Vec<UsageFile>, StoreError> {
+    let params: Vec<Param<'static>> = vec![Box::new(after_text(after)), Box::new(bound(limit))];
+    let read = |row: &Row| {
+        let mut cells = Cells::of(row);
+        let usage = Usage { tenant: cells.next()?, bytes: cells.next()?, blobs: cells.next()? };
+        Ok(UsageFile { usage, bytes: cells.next()?, blobs: cells.next()? })
+    };
+    ask_one(readers, USAGES_AFTER, params).await?.iter().map(read).collect()
 }

@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use decisions::doctor::{JobFile, Logged, RunFile, StepsFile};
+use decisions::doctor::{Examined, JobFile, Logged, RunFile, StepsFile};
 use decisions::records::{Attempt, Event, Execution, Group, GroupId, Job, Run};
 use tokio_postgres::Row;
 use wire::{JobId, RunId};
 
 use crate::StoreError;
-use crate::postgres::finders::{after_text, bound};
+use crate::postgres::finders::{after_text, ask_one, bound, cells};
 use crate::postgres::pool::{Lent, Pool};
 use crate::postgres::round::{BEGIN_READING, COMMIT, Param, Round};
 use crate::postgres::rows::{Cell, Cells, READY_COLUMNS, read_effect, read_ready};
@@ -182,6 +182,34 @@ pub async fn steps_files_after(
         state,
     };
     Ok(found.into_iter().map(file).collect())
+}
+
+const NEXT_JOB: &str = "SELECT id FROM jobs WHERE id > $1 ORDER BY id LIMIT 1";
+const NEXT_RUN: &str = "SELECT id FROM runs WHERE id > $1 ORDER BY id LIMIT 1";
+const NEXT_DELIVERY: &str = "SELECT id FROM deliveries WHERE id > $1 ORDER BY id LIMIT 1";
+const NEXT_BLOB: &str = "SELECT id FROM blobs WHERE id > $1 ORDER BY id LIMIT 1";
+const NEXT_LOG: &str = "SELECT exec_id FROM logs WHERE exec_id > $1 ORDER BY exec_id LIMIT 1";
+const NEXT_TENANT: &str = "SELECT id FROM tenants WHERE id > $1 ORDER BY id LIMIT 1";
+const NEXT_UPLOAD: &str = "SELECT id FROM uploads WHERE id > $1 ORDER BY id LIMIT 1";
+const NEXT_VERSION: &str = "SELECT id FROM versions WHERE id > $1 ORDER BY id LIMIT 1";
+
+pub async fn id_after(
+    readers: &Pool,
+    of: Examined,
+    after: Option<&str>,
+) -> Result<Option<String>, StoreError> {
+    let sql = match of {
+        Examined::Jobs => NEXT_JOB,
+        Examined::Runs => NEXT_RUN,
+        Examined::Deliveries | Examined::Steps(Logged::Deliveries) => NEXT_DELIVERY,
+        Examined::Blobs => NEXT_BLOB,
+        Examined::Logs => NEXT_LOG,
+        Examined::Usages | Examined::Steps(Logged::Tenants) => NEXT_TENANT,
+        Examined::Steps(Logged::Uploads) => NEXT_UPLOAD,
+        Examined::Steps(Logged::Versions) => NEXT_VERSION,
+    };
+    let after = after.unwrap_or_default().to_owned();
+    Ok(cells(&ask_one(readers, sql, vec![Box::new(after)]).await?)?.pop())
 }
 
 /// Begins a snapshot and reads the page itself.

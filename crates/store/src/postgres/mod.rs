@@ -52,7 +52,7 @@ mod wanted;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use decisions::doctor::{BlobFile, JobFile, LogFile, Logged, RunFile, StepsFile};
+use decisions::doctor::{BlobFile, Examined, JobFile, LogFile, Logged, RunFile, StepsFile, UsageFile};
 use decisions::records::{
     self, Blob, Bundle, Collection, Collector, Delivery, Event, Execution, Job, LaneKey, Log, LogChunk,
     Queue, QueueId, Run, Runner, Tenant, Token, Trust, Upload, Usage, Version, VersionName, Webhook,
@@ -290,6 +290,10 @@ impl Store for Postgres {
         files::steps_files_after(&self.readers, of, after, limit).await
     }
 
+    async fn id_after(&self, of: Examined, after: Option<&str>) -> Result<Option<String>, StoreError> {
+        files::id_after(&self.readers, of, after).await
+    }
+
     async fn deliveries_after(
         &self,
         after: Option<MessageId>,
@@ -434,6 +438,14 @@ impl Store for Postgres {
         limit: usize,
     ) -> Result<Vec<BlobFile>, StoreError> {
         artifact_finders::blob_files_after(&self.readers, after, limit).await
+    }
+
+    async fn usage_files_after(
+        &self,
+        after: Option<TenantId>,
+        limit: usize,
+    ) -> Result<Vec<UsageFile>, StoreError> {
+        artifact_finders::usage_files_after(&self.readers, after, limit).await
     }
 
     async fn key(&self, name: &'static str, offered: [u8; 32]) -> Result<[u8; 32], StoreError> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use decisions::book::{Appended, Shelf};
-use decisions::doctor::BlobFile;
+use decisions::doctor::{BlobFile, UsageFile};
 use decisions::records::{Blob, BlobBytes, Possession, PossessionKey, Usage};
 use machines::Machine;
 use rusqlite::{Connection, Row, params};
@@ -55,6 +55,22 @@ pub fn usage(connection: &Connection, tenant: TenantId) -> rusqlite::Result<Opti
     let sql = "SELECT tenant_id, bytes, blobs FROM usages WHERE tenant_id = ?1";
     rows::one(connection, sql, [tenant.text().as_str()], |row| {
         Ok(Usage { tenant: rows::id(row, 0)?, bytes: rows::count(row, 1)?, blobs: rows::count(row, 2)? })
+    })
+}
+
+pub fn usages_after(
+    connection: &Connection,
+    after: Option<TenantId>,
+    limit: usize,
+) -> rusqlite::Result<Vec<UsageFile>> {
+    let sql = "SELECT t.id, coalesce(u.bytes, 0), coalesce(u.blobs, 0), \
+        (SELECT coalesce(sum(length), 0) FROM possessions JOIN blobs ON id = blob_id WHERE tenant_id = t.id), \
+        (SELECT count(*) FROM possessions WHERE tenant_id = t.id) \
+        FROM tenants t LEFT JOIN usages u ON u.tenant_id = t.id WHERE t.id > ?1 ORDER BY t.id LIMIT ?2";
+    rows::all(connection, sql, params![after_text(after), stored(limit as u64)], |row| {
+        let count = |column| rows::count(row, column);
+        let usage = Usage { tenant: rows::id(row, 0)?, bytes: count(1)?, blobs: count(2)? };
+        Ok(UsageFile { usage, bytes: count(3)?, blobs: count(4)? })
     })
 }
 

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use decisions::doctor::{JobFile, Logged, RunFile, StepsFile};
+use decisions::doctor::{Examined, JobFile, Logged, RunFile, StepsFile};
 use decisions::records::{Delivery, Event, Job, Queue, QueueId, Run, Tenant};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, ErrorCode, params};
 use wire::{JobId, MessageId, RunId, Time};
 
 use crate::sqlite::syncer::Horizon;
@@ -172,12 +172,7 @@ pub fn steps_files_after(
     after: &str,
     limit: usize,
 ) -> rusqlite::Result<Vec<StepsFile>> {
-    let table = match of {
-        Logged::Tenants => "tenants",
-        Logged::Deliveries => "deliveries",
-        Logged::Uploads => "uploads",
-        Logged::Versions => "versions",
-    };
+    let table = of.table();
     snapshot(connection, || {
         let sql = format!("SELECT id, state FROM {table} WHERE id > ?1 ORDER BY id LIMIT ?2");
         let found: Vec<(String, String)> =
@@ -186,6 +181,14 @@ pub fn steps_files_after(
             |(id, state): (String, String)| Ok(StepsFile { events: events_of(connection, &id)?, id, state });
         found.into_iter().map(file).collect()
     })
+}
+
+/// From the index of the ids alone, and as bytes: what stands in the row does not matter.
+pub fn id_after(connection: &Connection, of: Examined, after: &str) -> rusqlite::Result<Option<String>> {
+    let (table, key) = (of.table(), of.key());
+    let sql = format!("SELECT CAST({key} AS BLOB) FROM {table} WHERE {key} > ?1 ORDER BY {key} LIMIT 1");
+    let bytes: Option<Vec<u8>> = rows::one(connection, &sql, [after], |row| row.get(0))?;
+    Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 pub fn deliveries_after(
@@ -216,8 +219,30 @@ pub fn log_bounds(connection: &Connection) -> rusqlite::Result<LogBounds> {
 }
 
 pub fn integrity(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut problems = Vec::new();
+    for question in [damaged_pages, orphans, lost_in_queues] {
+        match question(connection) {
+            Ok(found) => problems.extend(found),
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => {
+                problems.push(error.to_string());
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(problems)
+}
+
+const PROBLEMS_MAX: usize = 20;
+
+/// SQLite's own words, which may be several lines below a heading.
+fn damaged_pages(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let checked: Vec<String> = rows::all(connection, "PRAGMA integrity_check(20)", [], |row| row.get(0))?;
-    let mut problems: Vec<String> = checked.into_iter().filter(|line| line != "ok").collect();
+    let lines = checked.iter().flat_map(|text| text.lines());
+    let problems = lines.filter(|line| *line != "ok" && !line.starts_with("***"));
+    Ok(problems.map(str::to_owned).take(PROBLEMS_MAX).collect())
+}
+
+fn orphans(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let orphans: Vec<String> = rows::all(connection, "PRAGMA foreign_key_check", [], |row| {
         Ok(format!(
             "a row of {} refers to {}, which is not there",
@@ -225,15 +250,16 @@ pub fn integrity(connection: &Connection) -> rusqlite::Result<Vec<String>> {
             row.get::<_, String>(2)?
         ))
     })?;
-    problems.extend(orphans.into_iter().take(20));
+    Ok(orphans.into_iter().take(PROBLEMS_MAX).collect())
+}
+
+fn lost_in_queues(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let queued =
         "SELECT (SELECT count(*) FROM ready), (SELECT count(*) FROM attempts WHERE state = 'QUEUED')";
     let (entries, attempts): (i64, i64) =
         connection.query_row(queued, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    if entries != attempts {
-        problems.push(format!("the queues have {entries} entries for {attempts} queued attempts"));
-    }
-    Ok(problems)
+    let problem = format!("the queues have {entries} entries for {attempts} queued attempts");
+    Ok(if entries == attempts { Vec::new() } else { vec![problem] })
 }
 
 /// All reads of one question see the same moment.

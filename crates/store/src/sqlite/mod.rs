@@ -35,7 +35,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use decisions::doctor::{BlobFile, JobFile, LogFile, Logged, RunFile, StepsFile};
+use decisions::doctor::{BlobFile, Examined, JobFile, LogFile, Logged, RunFile, StepsFile, UsageFile};
 use decisions::records::{
     Blob, Bundle, Cache, Collection, Collector, Delivery, Event, Execution, Job, LaneKey, Log, LogChunk,
     Queue, QueueId, Run, Runner, Tenant, Token, Trust, Upload, Usage, Version, VersionName, Webhook,
@@ -81,6 +81,18 @@ impl Sqlite {
         }
         let (reading, writing) = (open::connect_existing(path)?, open::connect_existing(path)?);
         Ok(Sqlite::on(path, reading, writing))
+    }
+
+    /// As [`Sqlite::open_existing`], also if it is damaged, as long as there is something to read: for whoever looks for
+    /// damage. What would have been the reason to refuse it comes along.
+    pub fn open_damaged(path: &Path) -> Result<(Sqlite, Option<String>), OpenError> {
+        let reason = match Sqlite::open_existing(path) {
+            Err(OpenError::Corrupt(reason)) => one_line(&reason),
+            opened => return opened.map(|store| (store, None)),
+        };
+        let connect = || open::connect_existing(path).map_err(|_| OpenError::Corrupt(reason.clone()));
+        let (reading, writing) = (connect()?, connect()?);
+        Ok((Sqlite::on(path, reading, writing), Some(reason)))
     }
 
     fn on(path: &Path, reading: Connection, writing: Connection) -> Sqlite {
@@ -283,6 +295,11 @@ impl Store for Sqlite {
         self.readers.read(move |connection| finders::steps_files_after(connection, of, &after, limit)).await
     }
 
+    async fn id_after(&self, of: Examined, after: Option<&str>) -> Result<Option<String>, StoreError> {
+        let after = after.unwrap_or_default().to_owned();
+        self.readers.read(move |connection| finders::id_after(connection, of, &after)).await
+    }
+
     async fn deliveries_after(
         &self,
         after: Option<MessageId>,
@@ -438,6 +455,14 @@ impl Store for Sqlite {
         self.readers.read(move |connection| blobs::files_after(connection, after, limit)).await
     }
 
+    async fn usage_files_after(
+        &self,
+        after: Option<TenantId>,
+        limit: usize,
+    ) -> Result<Vec<UsageFile>, StoreError> {
+        self.readers.read(move |connection| blobs::usages_after(connection, after, limit)).await
+    }
+
     async fn key(&self, name: &'static str, offered: [u8; 32]) -> Result<[u8; 32], StoreError> {
         if let Some(known) = self.readers.read(move |connection| keys::key(connection, name)).await? {
             return Ok(known);
@@ -458,6 +483,12 @@ impl Store for Sqlite {
     async fn integrity(&self) -> Result<Vec<String>, StoreError> {
         self.readers.read(finders::integrity).await
     }
+}
+
+/// SQLite writes what it finds in several lines below a heading.
+fn one_line(text: &str) -> String {
+    let lines = text.lines().filter(|line| !line.starts_with("***"));
+    lines.collect::<Vec<_>>().join("; ")
 }
 
 /// What SQLite says, as a caller must take it.

@@ -347,8 +347,8 @@ pub fn stored(number: u64) -> i64 {
 
 /// A text that must mean something to us.
 pub fn text<T>(row: &Row<'_>, column: usize, parse: impl Fn(&str) -> Option<T>) -> rusqlite::Result<T> {
-    let text = row.get_ref(column)?.as_str()?;
-    parse(text).ok_or_else(|| unknown(column, text))
+    let text = row.get_ref(column)?.as_str().map_err(|error| damaged(row, column, &error.to_string()))?;
+    parse(text).ok_or_else(|| damaged(row, column, &format!("it holds `{text}`")))
 }
 
 pub fn maybe_text<T>(
@@ -356,13 +356,17 @@ pub fn maybe_text<T>(
     column: usize,
     parse: impl Fn(&str) -> Option<T>,
 ) -> rusqlite::Result<Option<T>> {
-    match row.get_ref(column)?.as_str_or_null()? {
-        Some(text) => parse(text).map(Some).ok_or_else(|| unknown(column, text)),
+    let text = row.get_ref(column)?.as_str_or_null();
+    match text.map_err(|error| damaged(row, column, &error.to_string()))? {
+        Some(text) => {
+            parse(text).map(Some).ok_or_else(|| damaged(row, column, &format!("it holds `{text}`")))
+        }
         None => Ok(None),
     }
 }
 
-fn unknown(column: usize, text: &str) -> rusqlite::Error {
-    let problem = format!("a row is damaged: column {column} holds `{text}`");
+fn damaged(row: &Row<'_>, column: usize, problem: &str) -> rusqlite::Error {
+    let name = row.as_ref().column_name(column).unwrap_or("?");
+    let problem = format!("a row is damaged in column `{name}`: {problem}");
     rusqlite::Error::FromSqlConversionFailure(column, Type::Text, problem.into())
 }

@@ -1,7 +1,7 @@
 //! Small blobs whose bytes lie among the records: they come and go with the record, and with nothing else.
 
 use decisions::collections::{BlobsSwept, ClaimBlobs, MarkBlobs, StartCollection};
-use decisions::doctor::check_blob;
+use decisions::doctor::{Examined, check_blob};
 use decisions::draft::Stated;
 use decisions::records::{Blob, BlobBytes, Measured, Upload};
 use decisions::uploads::{PutBlob, StartUpload};
@@ -64,6 +64,12 @@ async fn a_small_blob_is_one_commit<S: Store>(desk: Desk<S>) {
     assert_eq!(brought(&desk, small(1, tenant())).await, upload, "said twice");
     assert_eq!(desk.store.events_after(0, usize::MAX).await.unwrap().len(), before);
     assert_eq!(desk.store.usage(tenant()).await.unwrap().bytes, 5);
+    let counted = desk.store.usage_files_after(None, 10).await.unwrap();
+    let counted = counted.iter().find(|it| it.usage.tenant == tenant()).expect("every tenant has one");
+    assert_eq!((counted.usage.bytes, counted.bytes, counted.usage.blobs, counted.blobs), (5, 5, 1, 1));
+    let first = desk.store.id_after(Examined::Blobs, None).await.unwrap();
+    assert_eq!(first, Some(blob_id(1).to_string()));
+    assert_eq!(desk.store.id_after(Examined::Blobs, first.as_deref()).await, Ok(None));
     assert_eq!(desk.contents().await.problems(), [] as [&str; 0]);
 }
 
