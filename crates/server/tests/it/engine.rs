@@ -59,6 +59,19 @@ fn submit(engine: &Engine<Watch>) -> SubmitJob {
     }
 }
 
+/// Some runner asks for any job.
+fn lease(engine: &Engine<Watch>, runner: &str) -> Lease {
+    let execution = Mint.execution(engine.clock().now());
+    Lease {
+        runner: RunnerId::parse(runner).unwrap(),
+        tenant: None,
+        capabilities: vec![],
+        wanted: Wanted::Any(vec![Queue::for_requirements(TENANT, &[]).id]),
+        execution,
+        lease: Mint.lease(execution),
+    }
+}
+
 /// A command that is refused, whatever is stored.
 fn stray() -> Heartbeat {
     let lease = LeaseId::minted(ExecId::FIRST, [7; 32]).key();
@@ -258,21 +271,50 @@ fn a_round_of_ticks_performs_what_is_due() {
         let engine = start_open(Policy { ack_timeout: Duration::ZERO, ..Policy::default() }).await;
         let job = submit(&engine);
         engine.perform(job.clone()).await.unwrap();
-        let execution = Mint.execution(engine.clock().now());
-        let lease = Lease {
-            runner: RunnerId::parse("a").unwrap(),
-            tenant: None,
-            capabilities: vec![],
-            wanted: Wanted::Any(vec![Queue::for_requirements(TENANT, &[]).id]),
-            execution,
-            lease: Mint.lease(execution),
-        };
-        assert!(matches!(engine.perform(lease).await, Ok(Answer::Granted(_))));
+        assert!(matches!(engine.perform(lease(&engine, "a")).await, Ok(Answer::Granted(_))));
         assert_eq!(ticks::round(&engine).await, Ok(1));
         assert_eq!(ticks::round(&engine).await, Ok(0));
         let file = engine.store().job_file(job.id).await.unwrap().unwrap();
         assert_eq!(file.executions[0].lease.get(), machines::lease::State::Revoked);
         assert_eq!(file.ready.len(), 1);
+    });
+}
+
+/// A runner whose connection breaks while it waits for work: the job must not idle, nor the runner be barred for it.
+#[test]
+fn a_lease_granted_to_a_caller_who_has_gone_is_taken_back_uncharged() {
+    block_on(async {
+        for answered in [false, true] {
+            let engine = start_held().await;
+            let mut hints = engine.hints();
+            let submitted = queued(&engine, 1).await;
+            engine.store().save_waits().await;
+            let mut leasing = call(&engine, lease(&engine, "unlucky"));
+            engine.store().release_one();
+            for call in submitted {
+                call.await.unwrap();
+            }
+            assert!(nudge(&mut leasing).await.is_pending());
+            engine.store().save_waits().await;
+            if answered {
+                let mut commits = engine.committed();
+                engine.store().release_one();
+                commits.changed().await.unwrap(); // the answer is there, and nobody has heard it
+                drop(leasing);
+                engine.store().release();
+            } else {
+                drop(leasing);
+                engine.store().release();
+            }
+            let ready = decisions::Hint::Ready(Queue::for_requirements(TENANT, &[]).id);
+            assert_eq!(hints.recv().await, Ok(ready.clone()), "submitted");
+            assert_eq!(hints.recv().await, Ok(ready), "taken back");
+            let again = engine.perform(lease(&engine, "lucky")).await;
+            assert!(matches!(again, Ok(Answer::Granted(_))), "{again:?}");
+            let runners = engine.store().runners_of(None, None, 10).await.unwrap();
+            let unlucky = runners.iter().find(|runner| runner.key.id.as_str() == "unlucky").unwrap();
+            assert_eq!((unlucky.acks_missed, unlucky.barred_until), (0, None));
+        }
     });
 }
 
