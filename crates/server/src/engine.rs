@@ -11,14 +11,14 @@ use decisions::{Answer, Book, Command, Hint, Policy};
 use store::{Loaded, Store, StoreError};
 use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
 use tokio::task::{JoinHandle, JoinSet};
-use wire::Time;
+use tokio::time::sleep;
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::clock::Clock;
 use crate::metrics::{Metrics, Steps};
-use crate::perform::{BATCH_MAX, Batch, Failure, Perform, Settled, WAITING_MAX};
+use crate::perform::{BATCH_MAX, Batch, Failure, Perform, Settled, Unavailable, WAITING_MAX};
 
 type Outcome = Result<Answer, Failure>;
 
@@ -98,13 +98,13 @@ impl<S: Store> Engine<S> {
 
     async fn send(&self, command: Command) -> Result<Answer, Failure> {
         if *self.stop.borrow() {
-            return Err(Failure::Unavailable("the server is stopping".into()));
+            return Err(Failure::Unavailable(Unavailable::Stopping));
         }
         let (ticket, answer) = oneshot::channel();
         let mut expected = Expected { answer, commands: &self.commands };
         self.commands.try_send((command, Some(ticket))).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => Failure::Busy,
-            mpsc::error::TrySendError::Closed(_) => Failure::Unavailable("the server is stopping".into()),
+            mpsc::error::TrySendError::Closed(_) => Failure::Unavailable(Unavailable::Stopping),
         })?;
         let lost = || Err(Failure::Unknown("the engine ended before it answered".into()));
         (&mut expected.answer).await.unwrap_or_else(|_| lost())
@@ -217,8 +217,11 @@ struct Saved {
     result: Result<(), StoreError>,
 }
 
-async fn decide<S: Store>(store: &S, mut batch: Batch<Ticket>, now: Time) -> Result<Decided<S>, Saved> {
-    match store.load(&batch.asks(), now).await {
+async fn decide<S: Store>(store: &S, mut batch: Batch<Ticket>, clock: Clock) -> Result<Decided<S>, Saved> {
+    if !batch.pause().is_zero() {
+        sleep(batch.pause()).await;
+    }
+    match store.load(&batch.asks(), clock.now()).await {
         Err(error) => Err(Saved { batch, steps: Steps::default(), result: Err(error) }),
         Ok(Loaded { mut book, now, session }) => {
             batch.handle_loaded(&mut book, now);
@@ -301,17 +304,17 @@ impl<S: Store> Shell<S> {
     /// find it.
     async fn begin(&mut self, batch: Batch<Ticket>) {
         self.before = batch.size();
-        let (store, now) = (self.store.clone(), self.clock.now());
+        let (store, clock) = (self.store.clone(), self.clock);
         if !S::SEES_AHEAD {
             self.on_their_way.spawn(async move {
-                match decide(&*store, batch, now).await {
+                match decide(&*store, batch, clock).await {
                     Ok(decided) => decided.save(&*store).await,
                     Err(failed) => failed,
                 }
             });
             return;
         }
-        match decide(&*store, batch, now).await {
+        match decide(&*store, batch, clock).await {
             Err(failed) => self.saved(failed),
             Ok(mut decided) => {
                 let told = |queue: &QueueId| self.queues_told.contains(queue);
