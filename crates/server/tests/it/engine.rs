@@ -11,12 +11,13 @@ use decisions::leases::{Heartbeat, Lease, Wanted};
 use decisions::records::{PlanJob, Queue, Trust};
 use decisions::runs::{CancelRun, CreateRun, RunOrigin};
 use decisions::tenants::EnsureTenant;
-use decisions::{Answer, Book, Command, Policy};
+use decisions::{Answer, Ask, Book, Command, Policy};
 use serde_json::value::RawValue;
-use server::perform::{Failure, WAITING_MAX};
+use server::perform::{Failure, Unavailable, WAITING_MAX};
+use server::ticks::{ROUND_MAX, Round, Rounds};
 use server::{Clock, Engine, Mint, ticks};
 use store::{Memory, Store};
-use wire::{ExecId, LeaseId, RunnerId, TenantId};
+use wire::{ExecId, LeaseId, RunId, RunnerId, TenantId};
 
 use crate::script::block_on;
 use crate::watched::Watched;
@@ -155,7 +156,7 @@ fn stopping_answers_what_was_taken_in() {
         }
         assert_eq!(jobs_stored(&engine).await, 21);
         let late = engine.perform(submit(&engine)).await;
-        assert!(matches!(late, Err(Failure::Unavailable(_))), "{late:?}");
+        assert_eq!(late, Err(Failure::Unavailable(Unavailable::Stopping)));
     });
 }
 
@@ -280,6 +281,43 @@ fn a_round_of_ticks_performs_what_is_due() {
     });
 }
 
+/// Runs with these ids cannot be read by a tick.
+const POISON: u128 = ROUND_MAX as u128;
+
+fn is_poison(asks: &[Ask]) -> bool {
+    let is_tick = !asks.iter().any(|ask| matches!(ask, Ask::Tenant(_)));
+    is_tick && asks.iter().any(|ask| matches!(ask, Ask::Run(id) if id.as_u128() <= POISON))
+}
+
+/// What always fails stands at the head of the line, and there is more behind it than one round takes.
+#[test]
+fn what_always_fails_does_not_keep_what_is_due_behind_it_from_its_turn() {
+    block_on(async {
+        let policy = Policy { plan_timeout: Duration::ZERO, ..Policy::default() };
+        let watched = Watched::open(Memory::default()).damaged(is_poison);
+        let engine = start(watched, policy);
+        engine.perform(EnsureTenant { id: TENANT, name: "default".into() }).await.unwrap();
+        let backlog = POISON + ROUND_MAX as u128 + 10;
+        for id in 1..=backlog {
+            let create = CreateRun {
+                id: RunId::from_u128(id),
+                tenant: TENANT,
+                trigger_key: None,
+                origin: RunOrigin::default(),
+                trust: Trust::default(),
+                fail_fast: false,
+                plan: None,
+            };
+            engine.perform(create).await.unwrap();
+        }
+        let mut rounds = Rounds::default();
+        assert_eq!(rounds.round(&engine).await, Ok(Round { moved: 0, is_full: true }));
+        assert_eq!(rounds.round(&engine).await, Ok(Round { moved: ROUND_MAX, is_full: true }));
+        assert_eq!(rounds.round(&engine).await, Ok(Round { moved: 10, is_full: false }));
+        assert_eq!(rounds.round(&engine).await, Ok(Round { moved: 0, is_full: false }));
+    });
+}
+
 /// A runner whose connection breaks while it waits for work: the job must not idle, nor the runner be barred for it.
 #[test]
 fn a_lease_granted_to_a_caller_who_has_gone_is_taken_back_uncharged() {
@@ -339,7 +377,7 @@ fn whoever_waits_for_work_is_woken_after_the_commit() {
 #[test]
 fn a_row_that_cannot_be_read_fails_only_who_asks_for_it() {
     block_on(async {
-        let damaged = |asks: &[decisions::Ask]| asks.contains(&decisions::Ask::Execution(ExecId::FIRST));
+        let damaged = |asks: &[Ask]| asks.contains(&Ask::Execution(ExecId::FIRST));
         let engine = start(Watched::held(Memory::default()).damaged(damaged), Policy::default());
         engine.store().release_one();
         engine.perform(EnsureTenant { id: TENANT, name: "default".into() }).await.unwrap();
