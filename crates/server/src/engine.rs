@@ -4,29 +4,35 @@
 //! bounded; a caller beyond it is told so at once. Stopping lets what was taken in be answered.
 
 use decisions::jobs::ReleaseDependents;
+use decisions::leases::RunnerGone;
 use decisions::records::QueueId;
 use decisions::runs::SweepRun;
 use decisions::{Answer, Book, Command, Hint, Policy};
 use store::{Loaded, Store, StoreError};
 use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
 use tokio::task::{JoinHandle, JoinSet};
-use wire::Time;
+use tokio::time::sleep;
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::clock::Clock;
 use crate::metrics::{Metrics, Steps};
-use crate::perform::{BATCH_MAX, Batch, Failure, Perform, Settled, WAITING_MAX};
+use crate::perform::{BATCH_MAX, Batch, Failure, Perform, Settled, Unavailable, WAITING_MAX};
+
+type Outcome = Result<Answer, Failure>;
 
 /// Nobody waits for a command that a hint gave rise to.
-type Ticket = Option<oneshot::Sender<Result<Answer, Failure>>>;
+type Ticket = Option<oneshot::Sender<Outcome>>;
+
+/// What waits for the engine.
+type Commands = mpsc::Sender<(Command, Ticket)>;
 
 /// A handle; cheap to clone. When the last one is gone, or after [`Engine::stop`], the engine ends.
 pub struct Engine<S> {
     store: Arc<S>,
     clock: Clock,
-    commands: mpsc::Sender<(Command, Ticket)>,
+    commands: Commands,
     hints: broadcast::Sender<Hint>,
     deliver: Arc<Notify>,
     commits: watch::Sender<u64>,
@@ -92,14 +98,16 @@ impl<S: Store> Engine<S> {
 
     async fn send(&self, command: Command) -> Result<Answer, Failure> {
         if *self.stop.borrow() {
-            return Err(Failure::Unavailable("the server is stopping".into()));
+            return Err(Failure::Unavailable(Unavailable::Stopping));
         }
         let (ticket, answer) = oneshot::channel();
+        let mut expected = Expected { answer, commands: &self.commands };
         self.commands.try_send((command, Some(ticket))).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => Failure::Busy,
-            mpsc::error::TrySendError::Closed(_) => Failure::Unavailable("the server is stopping".into()),
+            mpsc::error::TrySendError::Closed(_) => Failure::Unavailable(Unavailable::Stopping),
         })?;
-        answer.await.unwrap_or_else(|_| Err(Failure::Unknown("the engine ended before it answered".into())))
+        let lost = || Err(Failure::Unknown("the engine ended before it answered".into()));
+        (&mut expected.answer).await.unwrap_or_else(|_| lost())
     }
 
     pub fn store(&self) -> &S {
@@ -150,6 +158,31 @@ impl<S: Store> Engine<S> {
     }
 }
 
+/// An answer that somebody waits for. Who gives up waiting between the answer and hearing it leaves it here.
+struct Expected<'a> {
+    answer: oneshot::Receiver<Outcome>,
+    commands: &'a Commands,
+}
+
+impl Drop for Expected<'_> {
+    fn drop(&mut self) {
+        self.answer.close(); // from here on the engine itself sees that nobody hears it
+        if let Ok(unheard) = self.answer.try_recv()
+            && let Some(command) = taking_back(&unheard)
+        {
+            let _ = self.commands.try_send((command, None)); // without room for it now, a tick finds the lease
+        }
+    }
+}
+
+/// A lease that nobody was told of would stay out until a tick finds it unacknowledged, and count against its runner.
+fn taking_back(unheard: &Outcome) -> Option<Command> {
+    match unheard {
+        Ok(Answer::Granted(granted)) => Some(RunnerGone { execution: granted.execution }.into()),
+        Ok(_) | Err(_) => None, // what is durable stays
+    }
+}
+
 struct Shell<S> {
     store: Arc<S>,
     clock: Clock,
@@ -184,8 +217,11 @@ struct Saved {
     result: Result<(), StoreError>,
 }
 
-async fn decide<S: Store>(store: &S, mut batch: Batch<Ticket>, now: Time) -> Result<Decided<S>, Saved> {
-    match store.load(&batch.asks(), now).await {
+async fn decide<S: Store>(store: &S, mut batch: Batch<Ticket>, clock: Clock) -> Result<Decided<S>, Saved> {
+    if !batch.pause().is_zero() {
+        sleep(batch.pause()).await;
+    }
+    match store.load(&batch.asks(), clock.now()).await {
         Err(error) => Err(Saved { batch, steps: Steps::default(), result: Err(error) }),
         Ok(Loaded { mut book, now, session }) => {
             batch.handle_loaded(&mut book, now);
@@ -268,17 +304,17 @@ impl<S: Store> Shell<S> {
     /// find it.
     async fn begin(&mut self, batch: Batch<Ticket>) {
         self.before = batch.size();
-        let (store, now) = (self.store.clone(), self.clock.now());
+        let (store, clock) = (self.store.clone(), self.clock);
         if !S::SEES_AHEAD {
             self.on_their_way.spawn(async move {
-                match decide(&*store, batch, now).await {
+                match decide(&*store, batch, clock).await {
                     Ok(decided) => decided.save(&*store).await,
                     Err(failed) => failed,
                 }
             });
             return;
         }
-        match decide(&*store, batch, now).await {
+        match decide(&*store, batch, clock).await {
             Err(failed) => self.saved(failed),
             Ok(mut decided) => {
                 let told = |queue: &QueueId| self.queues_told.contains(queue);
@@ -313,8 +349,11 @@ impl<S: Store> Shell<S> {
 
     fn settle(&mut self, settled: Settled<Ticket>) {
         for (ticket, answer) in settled.answers {
-            if let Some(ticket) = ticket {
-                let _ = ticket.send(answer); // the caller may have gone; what is durable stays
+            if let Some(ticket) = ticket
+                && let Err(unheard) = ticket.send(answer)
+                && let Some(command) = taking_back(&unheard)
+            {
+                let _ = self.perform.handle_command(command, None); // without room for it, a tick finds the lease
             }
         }
         for hint in settled.hints {

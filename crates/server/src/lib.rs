@@ -24,6 +24,7 @@ pub mod planning;
 pub mod resume;
 pub mod serve;
 pub mod ticks;
+mod weight;
 
 pub use clock::Clock;
 pub use engine::Engine;

@@ -9,12 +9,15 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 use decisions::ask::merged;
 use decisions::records::QueueId;
 use decisions::{Answer, Ask, Book, Command, Decision, Hint, Policy, Refusal};
 use store::StoreError;
 use wire::Time;
+
+use crate::weight::{PLANS_WEIGHT_MAX, plan_weight};
 
 /// The most commands that share one commit.
 pub const BATCH_MAX: usize = 512;
@@ -28,6 +31,11 @@ const CONFLICTS_MAX: u32 = 64;
 /// From this conflict on a batch is split, so that two servers do not trip over each other's whole batches for ever.
 const CONFLICTS_BEFORE_SPLIT: u32 = 8;
 
+/// From the second conflict on a batch goes again after a pause, which doubles from the first to the last of these: who
+/// tries at once takes from those that win what they need to be through.
+const CONFLICT_PAUSE_MIN: Duration = Duration::from_millis(1);
+const CONFLICT_PAUSE_MAX: Duration = Duration::from_millis(50);
+
 /// Why a command has no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
@@ -37,9 +45,9 @@ pub enum Failure {
     /// Too much is waiting. Nothing changed; try again later.
     #[error("the server is busy: try again in a moment")]
     Busy,
-    /// The store cannot be written now. Nothing changed; try again later.
-    #[error("the store is not available ({0}): try again later")]
-    Unavailable(String),
+    /// Nothing can be written now. Nothing changed; try again later.
+    #[error("{0}: try again later")]
+    Unavailable(Unavailable),
     /// The store did not say whether it wrote. Never success; the same command may be sent again.
     #[error("it is not known whether this was written ({0}): send the same command again")]
     Unknown(String),
@@ -48,13 +56,23 @@ pub enum Failure {
     Bug(String),
 }
 
+/// Why nothing can be written now.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unavailable {
+    #[error("the store is not available ({0})")]
+    Store(String),
+    #[error("the server is stopping")]
+    Stopping,
+}
+
 impl Failure {
     /// Stable, for programs.
     pub fn code(&self) -> &'static str {
         match self {
             Failure::Refused(refusal) => refusal.code(),
             Failure::Busy => "busy",
-            Failure::Unavailable(_) => "store_unavailable",
+            Failure::Unavailable(Unavailable::Store(_)) => "store_unavailable",
+            Failure::Unavailable(Unavailable::Stopping) => "stopping",
             Failure::Unknown(_) => "outcome_unknown",
             Failure::Bug(_) => "internal_error",
         }
@@ -64,6 +82,8 @@ impl Failure {
 /// A command and whom to tell; `T` is up to the shell.
 #[derive(Debug)]
 struct Waiting<T> {
+    /// Its place among all that came.
+    arrived: u64,
     command: Command,
     ticket: T,
 }
@@ -105,6 +125,9 @@ struct Deciding {
 #[derive(Debug)]
 pub struct Perform<T> {
     waiting: VecDeque<Waiting<T>>,
+    /// Those that make whole runs, apart: what is too much for one batch must not hold up what came after it.
+    plans: VecDeque<Waiting<T>>,
+    arrived: u64,
     /// Batches that must go again, before anything new.
     again: Vec<Batch<T>>,
     deciding: Arc<Deciding>,
@@ -119,6 +142,8 @@ impl<T> Perform<T> {
     pub fn deciding(policy: Policy, decide: Decide) -> Perform<T> {
         Perform {
             waiting: VecDeque::new(),
+            plans: VecDeque::new(),
+            arrived: 0,
             again: Vec::new(),
             deciding: Arc::new(Deciding { policy, decide }),
         }
@@ -126,16 +151,18 @@ impl<T> Perform<T> {
 
     /// Takes a command in, or hands the ticket back when too much is waiting.
     pub fn handle_command(&mut self, command: Command, ticket: T) -> Result<(), T> {
-        if self.waiting.len() >= WAITING_MAX {
+        if self.waiting() >= WAITING_MAX {
             return Err(ticket);
         }
-        self.waiting.push_back(Waiting { command, ticket });
+        self.arrived += 1;
+        let line = if plan_weight(&command).is_some() { &mut self.plans } else { &mut self.waiting };
+        line.push_back(Waiting { arrived: self.arrived, command, ticket });
         Ok(())
     }
 
     /// How many commands wait for a first try.
     pub fn waiting(&self) -> usize {
-        self.waiting.len()
+        self.waiting.len() + self.plans.len()
     }
 
     /// A batch must go again, and had better go alone.
@@ -143,13 +170,33 @@ impl<T> Perform<T> {
         !self.again.is_empty()
     }
 
-    /// The next batch of at most so many, if anything waits.
+    /// The next batch of at most so many, if anything waits: in the order of arrival, except that plans beyond the weight
+    /// of one batch are left for the next, which begins with them.
     pub fn poll_batch(&mut self, most: usize) -> Option<Batch<T>> {
         if let Some(batch) = self.again.pop() {
             return Some(batch);
         }
-        let count = self.waiting.len().min(most);
-        (count > 0).then(|| Batch::new(self.waiting.drain(..count).collect(), 0, self.deciding.clone()))
+        let (mut chosen, mut weight) = (Vec::new(), 0);
+        while chosen.len() < most
+            && let Some(next) = self.first_fitting(&mut weight)
+        {
+            chosen.push(next);
+        }
+        (!chosen.is_empty()).then(|| Batch::new(chosen, 0, self.deciding.clone()))
+    }
+
+    /// The first to arrive of those that fit beside plans of this weight.
+    fn first_fitting(&mut self, weight: &mut usize) -> Option<Waiting<T>> {
+        let plan = self.plans.front().and_then(|first| Some((first.arrived, plan_weight(&first.command)?)));
+        let plan = plan.filter(|(_, more)| *weight == 0 || *weight + more <= PLANS_WEIGHT_MAX);
+        let other = self.waiting.front().map(|first| first.arrived);
+        match plan {
+            Some((arrived, more)) if other.is_none_or(|other| arrived < other) => {
+                *weight += more.max(1); // a plan without jobs is one all the same
+                self.plans.pop_front()
+            }
+            Some(_) | None => self.waiting.pop_front(),
+        }
     }
 
     /// The save, or the load before it, came to this.
@@ -166,7 +213,9 @@ impl<T> Perform<T> {
                 Settled::default()
             }
             Err(StoreError::Violation(what)) => batch.failed(&Failure::Bug(what)),
-            Err(StoreError::Unavailable(what)) => batch.failed(&Failure::Unavailable(what)),
+            Err(StoreError::Unavailable(what)) => {
+                batch.failed(&Failure::Unavailable(Unavailable::Store(what)))
+            }
             Err(StoreError::Unknown(what)) => batch.failed(&Failure::Unknown(what)),
         }
     }
@@ -210,6 +259,13 @@ impl<T> Batch<T> {
 
     pub fn size(&self) -> usize {
         self.waiting.len()
+    }
+
+    /// How long the shell waits before it loads this.
+    pub fn pause(&self) -> Duration {
+        let doublings = self.conflicts.checked_sub(2);
+        let pause = doublings.map(|doublings| CONFLICT_PAUSE_MIN * 2u32.saturating_pow(doublings.min(31)));
+        pause.map_or(Duration::ZERO, |pause| pause.min(CONFLICT_PAUSE_MAX))
     }
 
     /// What must be loaded, each thing once.

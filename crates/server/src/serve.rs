@@ -39,6 +39,11 @@ pub const TENANT: &str = "default";
 /// How long requests in flight may take once the server is stopping.
 pub const STOP_TIME_MAX: Duration = Duration::from_secs(10);
 
+/// How long the outbox may take to give back what it has claimed, beyond which its claims run out by themselves; and the
+/// engine to write what it took in, beyond which its callers are told nothing. Neither takes so long unless the store hangs.
+const OUTBOX_STOP_MAX: Duration = Duration::from_secs(10);
+const ENGINE_STOP_MAX: Duration = Duration::from_secs(30);
+
 /// Ticks come at least and at most this often; in between, four times within the shortest timing.
 const TICK_MAX: Duration = Duration::from_secs(1);
 const TICK_MIN: Duration = Duration::from_millis(25);
@@ -182,11 +187,19 @@ impl<S: Store> Server<S> {
         if tokio::time::timeout(STOP_TIME_MAX, connections.shutdown()).await.is_err() {
             tracing::warn!("some requests took too long and were dropped");
         }
-        if let Some(outbox) = self.outbox {
-            outbox.stopped().await;
+        if let Some(outbox) = self.outbox
+            && tokio::time::timeout(OUTBOX_STOP_MAX, outbox.stopped()).await.is_err()
+        {
+            tracing::warn!(
+                "the outbox waits for the store and is left behind: its claims run out by themselves"
+            );
         }
         self.background.iter().for_each(JoinHandle::abort);
-        self.api.engine.stop().await;
+        if tokio::time::timeout(ENGINE_STOP_MAX, self.api.engine.stop()).await.is_err() {
+            tracing::warn!(
+                "the store does not end what it was given: what was written is for the next start to find"
+            );
+        }
     }
 }
 

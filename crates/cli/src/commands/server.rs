@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use server::outbox::Rules;
 use server::serve::{Duty, Server, Settings};
 use store::blobs::Blobs;
 use store::{Postgres, Sqlite, Store};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use wire::TokenSecret;
 
 use crate::database::{Database, FILE, is_postgres};
@@ -22,6 +23,9 @@ use crate::files::allow_many;
 use crate::local::data::{BLOBS, Data};
 use crate::output::Exit;
 use crate::talk::Talk;
+
+/// How long calls into the disk that nobody waits for any more may hold up the end.
+const SHUTDOWN_MAX: Duration = Duration::from_secs(5);
 
 /// Within the data directory.
 const MIRRORS: &str = "mirrors";
@@ -167,7 +171,8 @@ fn duration(text: &str) -> Result<Duration, String> {
 pub fn run(args: Args) -> Result<ExitCode> {
     args.talk.begin();
     allow_many();
-    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let ended = runtime.block_on(async {
         match &args.database.database {
             Some(address) if is_postgres(address) => {
                 serve(Arc::new(Postgres::open(address).await?), &args, "PostgreSQL").await
@@ -179,7 +184,9 @@ pub fn run(args: Args) -> Result<ExitCode> {
                 serve(Arc::new(sqlite(&path)?), &args, &path.display().to_string()).await
             }
         }
-    })
+    });
+    runtime.shutdown_timeout(SHUTDOWN_MAX);
+    ended
 }
 
 fn sqlite(path: &Path) -> Result<Sqlite> {
@@ -197,9 +204,34 @@ async fn blobs(args: &Args) -> Result<Blobs> {
     Blobs::open(&address).await.with_context(|| format!("cannot keep artifacts in {address}"))
 }
 
-async fn serve<S: Store>(store: Arc<S>, args: &Args, database: &str) -> Result<ExitCode> {
-    // Heard from the start, so that a signal during it is not lost.
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+/// SIGTERM and SIGINT, which say the same. Heard from the start, so that none is lost.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn heard() -> Result<Signals> {
+        let (terminate, interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        Ok(Signals { terminate, interrupt })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+/// Told twice: whatever hangs, a store or a blob, is not waited for. How things stand is what the next start looks for,
+/// as after any crash.
+fn end_at_once() -> ! {
+    eprintln!("deltaci server ends at once: it was told twice");
+    std::process::exit(Exit::Infrastructure.code().into());
+}
+
+async fn start<S: Store>(store: Arc<S>, args: &Args) -> Result<Server<S>> {
     let settings = Settings {
         listen: Some(args.listen),
         duty: Duty::All,
@@ -214,22 +246,47 @@ async fn serve<S: Store>(store: Arc<S>, args: &Args, database: &str) -> Result<E
             Mirrors::new(args.database.data.join(MIRRORS)).allow_local(args.allow_local_repositories),
         ),
     };
-    let server = Server::start(store, settings).await?;
+    Ok(Server::start(store, settings).await?)
+}
+
+/// The server, and whether it was told to stop meanwhile: a start is not cut short, or a token that it has just minted
+/// would never be shown.
+async fn started<S: Store>(store: Arc<S>, args: &Args, signals: &mut Signals) -> Result<(Server<S>, bool)> {
+    let mut starting = pin!(start(store, args));
+    tokio::select! {
+        started = &mut starting => return Ok((started?, false)),
+        () = signals.next() => eprintln!("deltaci server stops as soon as it has started"),
+    }
+    tokio::select! {
+        started = &mut starting => Ok((started?, true)),
+        () = signals.next() => end_at_once(),
+    }
+}
+
+async fn serve<S: Store>(store: Arc<S>, args: &Args, database: &str) -> Result<ExitCode> {
+    let mut signals = Signals::heard()?;
+    let (server, is_told) = started(store, args, &mut signals).await?;
     if let Some(token) = &server.minted {
         eprintln!("admin token, shown this once: {}", token.expose());
     }
     if let Some(address) = server.address {
         eprintln!("deltaci server listens on http://{address} with {database}");
     }
+    let told = async {
+        if !is_told {
+            signals.next().await;
+        }
+    };
     let ended = tokio::select! {
-        _ = terminate.recv() => Ok(Exit::Success.into()),
-        _ = interrupt.recv() => Ok(Exit::Success.into()),
+        () = told => Ok(Exit::Success.into()),
         // Whoever started us starts us again: that reads what the disk really holds.
         why = server.disabled() => Err(anyhow!(why)),
     };
     eprintln!("deltaci server stops");
-    server.stop().await;
-    ended
+    tokio::select! {
+        () = server.stop() => ended,
+        () = signals.next() => end_at_once(),
+    }
 }
 
 #[cfg(test)]

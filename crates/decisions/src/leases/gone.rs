@@ -15,6 +15,9 @@ pub struct RunnerGone {
 
 const CAUSE: &str = "the runner is known to be dead";
 
+/// It may live, and just not have heard of the lease.
+const CAUSE_UNHEARD: &str = "the runner had gone before it acknowledged";
+
 impl Decide for RunnerGone {
     fn asks(&self, asks: &mut Vec<Ask>) {
         asks.push(Ask::Execution(self.execution));
@@ -30,7 +33,7 @@ impl Decide for RunnerGone {
         if execution.status.get().has_committed() {
             recovery::recover(draft, execution, attempt);
         } else if execution.lease.get() == lease::State::Granted {
-            ack_window::take_back(draft, execution, attempt, CAUSE);
+            ack_window::take_back(draft, execution, attempt, CAUSE_UNHEARD);
         } else {
             expiry::expire(draft, execution, attempt, CAUSE);
         }

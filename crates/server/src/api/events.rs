@@ -51,9 +51,14 @@ async fn events<S: Store>(
     Asked(query): Asked<EventsQuery>,
 ) -> Result<Json<Page<AuditEvent>>, Problem> {
     let limit = limit(query.limit.as_deref())?;
-    let after = parsed::<i64>("after", query.after.as_deref())?.unwrap_or(0).max(0);
+    let after = parsed::<i64>("after", query.after.as_deref())?.unwrap_or(0);
+    if after < 0 {
+        return Err(Problem::invalid("after", "expected a number that is not negative"));
+    }
     let store = api.engine.store();
-    let (mut events, looked_to) = match query.entity.as_deref().filter(|entity| !entity.is_empty()) {
+    let (mut events, looked_to) = match query.entity.as_deref() {
+        // Who means one thing must not be told of all.
+        Some("") => return Err(Problem::invalid("entity", "expected an id: leave it out for all")),
         Some(entity) => (of_entity(store, tenant, entity, after).await?, None),
         None => scan(store, tenant, after, limit).await?,
     };

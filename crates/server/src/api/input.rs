@@ -18,6 +18,9 @@ pub const BODY_BYTES_MAX: usize = 1024 * 1024;
 /// The largest body of a request that brings a plan: ten thousand jobs with a kilobyte and a half each.
 pub const PLAN_BYTES_MAX: usize = 16 * 1024 * 1024;
 
+/// The largest body that may be left out and says nothing: `null`, with some space around it.
+const NOTHING_BYTES_MAX: usize = 64;
+
 /// How long a body may take to arrive.
 pub const BODY_TIME_MAX: Duration = Duration::from_secs(20);
 
@@ -50,14 +53,19 @@ where
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
-        let bytes = read(&parts.headers, body, BODY_BYTES_MAX).await?;
+        // Without the type nothing may be said, and so little is not worth any room.
+        let typed = require_json(&parts.headers);
+        let most = if typed.is_ok() { BODY_BYTES_MAX } else { NOTHING_BYTES_MAX };
+        let bytes = match (read(&parts.headers, body, most).await, &typed) {
+            (Err(more), Err(untyped)) if more.status == StatusCode::PAYLOAD_TOO_LARGE => {
+                return Err(untyped.clone());
+            }
+            (bytes, _) => bytes?,
+        };
         if bytes.is_empty() || bytes.trim_ascii() == b"null" {
             return Ok(Maybe(T::default()));
         }
-        require_json(&parts.headers)?;
-        if bytes.trim_ascii() == b"null" {
-            return Ok(Maybe(T::default()));
-        }
+        typed?;
         decode(&bytes).map(Maybe)
     }
 }
@@ -74,10 +82,15 @@ impl<S: Sync, const BYTES_MAX: usize> FromRequest<S> for Raw<BYTES_MAX> {
     }
 }
 
-fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
+/// Whether the body says that it is JSON.
+pub fn is_json(headers: &HeaderMap) -> bool {
     let given = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
     let kind = given.split(';').next().unwrap_or("").trim();
-    if kind.eq_ignore_ascii_case("application/json") {
+    kind.eq_ignore_ascii_case("application/json")
+}
+
+fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
+    if is_json(headers) {
         return Ok(());
     }
     Err(Problem::new(
@@ -267,6 +280,20 @@ mod tests {
         let body = Body::from_stream(futures_util::stream::pending::<Result<Bytes, std::io::Error>>());
         let problem = read(&HeaderMap::new(), body, BODY_BYTES_MAX).await.expect_err("it never comes");
         assert_eq!((problem.status, problem.code), (StatusCode::REQUEST_TIMEOUT, "request_timeout"));
+    }
+
+    #[tokio::test]
+    async fn a_body_without_a_type_is_not_read_for_its_content() {
+        let endless =
+            || futures_util::stream::repeat_with(|| Ok::<_, std::io::Error>(Bytes::from_static(b"  ")));
+        let maybe = async |body| Maybe::<Option<String>>::from_request(Request::new(body), &()).await;
+        let problem = maybe(Body::from_stream(endless())).await.err().expect("it is no JSON");
+        assert_eq!(problem.code, "unsupported_media_type");
+        for nothing in ["", " null\n"] {
+            assert!(maybe(Body::from(nothing)).await.expect("it says nothing").0.is_none());
+        }
+        let problem = maybe(Body::from("{}")).await.err().expect("it says something");
+        assert_eq!(problem.code, "unsupported_media_type");
     }
 
     #[tokio::test]

@@ -9,7 +9,7 @@ use decisions::Refusal;
 use store::StoreError;
 use wire::BadMessage;
 
-use crate::perform::Failure;
+use crate::perform::{Failure, Unavailable};
 
 /// When a client may try again, in seconds.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
@@ -156,7 +156,8 @@ impl From<Failure> for Problem {
         match failure {
             Failure::Refused(refusal) => refusal.into(),
             Failure::Busy => Problem::unavailable(code, "the server is busy: try again in a moment"),
-            Failure::Unavailable(what) => {
+            Failure::Unavailable(Unavailable::Stopping) => Problem::stopping(),
+            Failure::Unavailable(Unavailable::Store(what)) => {
                 tracing::warn!(%what, "the store is not available");
                 Problem::unavailable(code, "the store is not available, nothing was written: try again later")
             }
@@ -192,9 +193,26 @@ impl From<StoreError> for Problem {
 
 impl From<BadMessage> for Problem {
     fn from(bad: BadMessage) -> Problem {
+        let bad = BadMessage { problem: in_words_of_json(&bad.problem), ..bad };
         let problem = Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_input", bad.to_string());
         Problem { field: (!bad.field.is_empty()).then_some(bad.field), ..problem }
     }
+}
+
+/// serde says which type of ours it wanted; whoever sent the message knows those of JSON.
+fn in_words_of_json(problem: &str) -> String {
+    let Some((found, wanted)) = problem.rsplit_once(", expected ") else { return problem.into() };
+    let wanted = match wanted {
+        "f32" | "f64" => "a number",
+        "i8" | "i16" | "i32" | "i64" | "i128" | "isize" => "a whole number",
+        "u8" | "u16" | "u32" | "u64" | "u128" | "usize" => "a whole number that is not negative",
+        "a sequence" => "a list",
+        "a map" => "an object",
+        "unit" => "null",
+        _ if wanted.starts_with("struct ") => "an object",
+        _ => wanted,
+    };
+    format!("{found}, expected {wanted}")
 }
 
 impl IntoResponse for Problem {
@@ -232,4 +250,26 @@ fn title(code: &str) -> String {
         first.make_ascii_uppercase();
     }
     title
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_expected_is_said_in_words_of_json() {
+        for (said, plain) in [
+            ("invalid type: string \"x\", expected f64", "invalid type: string \"x\", expected a number"),
+            (
+                "invalid value: integer `-1`, expected u32",
+                "invalid value: integer `-1`, expected a whole number that is not negative",
+            ),
+            ("invalid type: null, expected struct JobSpec", "invalid type: null, expected an object"),
+            ("invalid type: map, expected a sequence", "invalid type: map, expected a list"),
+            ("invalid type: map, expected a string", "invalid type: map, expected a string"),
+            ("missing", "missing"),
+        ] {
+            assert_eq!(in_words_of_json(said), plain);
+        }
+    }
 }

@@ -19,7 +19,7 @@ use wire::{BlobId, CollectionId};
 
 use crate::engine::Engine;
 use crate::mint::Mint;
-use crate::perform::Failure;
+use crate::perform::{Failure, Unavailable};
 
 /// Blobs that are looked at, or claimed, in one commit.
 const CHUNK: usize = 500;
@@ -242,5 +242,5 @@ impl<S: Store> Collector<S> {
 }
 
 fn unavailable(error: StoreError) -> Failure {
-    Failure::Unavailable(error.to_string())
+    Failure::Unavailable(Unavailable::Store(error.to_string()))
 }

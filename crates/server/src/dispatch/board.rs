@@ -5,7 +5,6 @@
 //! before the first of another.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::Arc;
 
 use decisions::records::{Queue, QueueId};
@@ -37,6 +36,9 @@ pub struct Pick {
 /// A place in the line; the lowest is the longest waiting.
 pub type Place = u64;
 
+/// Counts the times that any tenant was served.
+type Turn = u64;
+
 /// `W` is how the shell wakes a waiter.
 #[derive(Debug)]
 pub struct Board<W> {
@@ -44,7 +46,12 @@ pub struct Board<W> {
     /// Queues that may have work, with what had been heard when each came on last.
     ready: BTreeMap<TenantId, BTreeMap<QueueId, u64>>,
     waiting: BTreeMap<Arc<Shape>, BTreeMap<Place, W>>,
-    last_served: Option<TenantId>,
+    /// The turn in which each tenant was served last; a tenant that never was has the lowest.
+    served: HashMap<TenantId, Turn>,
+    /// The tenants of `ready` in the order of their turns. One order for all shapes of runners, and a number for each
+    /// tenant: a single mark of who was last would be moved past a tenant by a runner that cannot serve it.
+    turns: BTreeSet<(Turn, TenantId)>,
+    turn: Turn,
     heard: u64,
     places: Place,
 }
@@ -62,7 +69,9 @@ impl<W> Default for Board<W> {
             queues: HashMap::new(),
             ready: BTreeMap::new(),
             waiting: BTreeMap::new(),
-            last_served: None,
+            served: HashMap::new(),
+            turns: BTreeSet::new(),
+            turn: 0,
             heard: 0,
             places: 0,
         }
@@ -87,23 +96,26 @@ impl<W> Board<W> {
         let queue = self.queues.get(&id)?;
         self.heard += 1;
         self.ready.entry(queue.tenant).or_default().insert(id, self.heard);
+        self.turns.insert((self.served.get(&queue.tenant).copied().unwrap_or_default(), queue.tenant));
         take_first(&mut self.waiting, |shape| shape.takes(queue))
     }
 
-    /// What a runner of this shape should try: the tenant whose turn it is.
+    /// What a runner of this shape should try: the tenant that has waited longest for its turn.
     pub fn pick(&mut self, shape: &Shape) -> Option<Pick> {
-        let after = self.last_served.map_or(Unbounded, Excluded);
-        let later = self.ready.range((after, Unbounded));
-        let turns = later.chain(self.ready.range(..)); // the rest of the round, then from the start
-        for (tenant, queues) in turns {
+        let fitting = |tenant: &TenantId| -> Vec<QueueId> {
             let fits = |id: &&QueueId| self.queues.get(*id).is_some_and(|queue| shape.takes(queue));
-            let queues: Vec<QueueId> = queues.keys().filter(fits).copied().collect();
-            if !queues.is_empty() {
-                self.last_served = Some(*tenant);
-                return Some(Pick { queues, heard: self.heard });
-            }
-        }
-        None
+            self.ready
+                .get(tenant)
+                .map(|queues| queues.keys().filter(fits).copied().collect())
+                .unwrap_or_default()
+        };
+        let mut tried = self.turns.iter().map(|(turn, tenant)| (*turn, *tenant, fitting(tenant)));
+        let (turn, tenant, queues) = tried.find(|(_, _, queues)| !queues.is_empty())?;
+        self.turn += 1;
+        self.served.insert(tenant, self.turn);
+        self.turns.remove(&(turn, tenant));
+        self.turns.insert((self.turn, tenant));
+        Some(Pick { queues, heard: self.heard })
     }
 
     /// There was nothing: off the board, unless more was heard since.
@@ -116,6 +128,7 @@ impl<W> Board<W> {
             }
             if queues.is_empty() {
                 self.ready.remove(&tenant);
+                self.turns.remove(&(self.served.get(&tenant).copied().unwrap_or_default(), tenant));
             }
         }
     }
@@ -219,6 +232,39 @@ mod tests {
         let served: Vec<_> = (0..6).map(|_| board.pick(&any).unwrap().queues[0]).collect();
         let ids = queues.each_ref().map(|queue| queue.id);
         assert_eq!(served, [ids, ids].concat());
+    }
+
+    /// A runner that serves one of them only must not take the turn of another.
+    #[test]
+    fn a_tenant_is_not_starved_by_a_runner_of_its_neighbour() {
+        let queues = [queue(1, &[]), queue(2, &[]), queue(3, &[])];
+        let mut board = board(&queues.each_ref());
+        for queue in &queues {
+            board.may_have_work(queue.id);
+        }
+        let (any, of_second) = (shape(None, &[]), shape(Some(2), &[]));
+        let mut served_by_all = Vec::new();
+        for _ in 0..3 {
+            assert_eq!(board.pick(&of_second).unwrap().queues, [queues[1].id]);
+            served_by_all.push(board.pick(&any).unwrap().queues[0]);
+        }
+        let [first, _, third] = queues.each_ref().map(|queue| queue.id);
+        assert_eq!(served_by_all, [first, third, first]);
+    }
+
+    #[test]
+    fn who_comes_back_to_the_board_keeps_its_place_in_the_turns() {
+        let queues = [queue(1, &[]), queue(2, &[])];
+        let mut board = board(&queues.each_ref());
+        let any = shape(None, &[]);
+        for queue in &queues {
+            board.may_have_work(queue.id);
+        }
+        let first = board.pick(&any).unwrap();
+        board.came_back_empty(&first);
+        board.may_have_work(queues[0].id);
+        assert_eq!(board.pick(&any).unwrap().queues, [queues[1].id]);
+        assert_eq!(board.pick(&any).unwrap().queues, [queues[0].id]);
     }
 
     #[test]

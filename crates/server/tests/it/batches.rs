@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use decisions::leases::{ExecutionDue, Lease, Wanted};
-use decisions::{Answer, Ask, Hint, Policy};
+use decisions::records::PlanJob;
+use decisions::runs::{PlanAccepted, RerunRun};
+use decisions::{Answer, Ask, Command, Hint, Policy};
+use serde_json::json;
 use server::perform::{BATCH_MAX, Batch, Perform};
 use store::{Store, StoreError};
-use wire::{ExecId, LeaseId, RunnerId};
+use wire::{ExecId, LeaseId, RunId, RunnerId, TenantId};
 
 use crate::script::{block_on, check, check_timeless};
 use crate::stores::{InFile, InMemory, Place};
@@ -122,6 +125,73 @@ fn after_a_conflict_nothing_is_taken_for_new() {
         core.handle_saved(batch, Err(StoreError::Conflict("jobs_pkey".into())));
         assert!(!takes_for_new(&core.poll_batch(BATCH_MAX).unwrap()));
     });
+}
+
+/// The tickets of the next batch.
+fn next_batch(core: &mut Perform<u32>) -> Vec<u32> {
+    let Some(batch) = core.poll_batch(BATCH_MAX) else { return Vec::new() };
+    let settled = core.handle_saved(batch, Err(StoreError::Unavailable("for this test".into())));
+    settled.answers.into_iter().map(|(ticket, _)| ticket).collect()
+}
+
+fn rerun() -> Command {
+    let of = RunId::from_u128(1);
+    RerunRun { id: RunId::from_u128(2), tenant: TenantId::FIRST, of, failed_only: false }.into()
+}
+
+/// A run whose jobs have specifications of this size.
+fn run_of(jobs: usize, spec_bytes: usize) -> Command {
+    let job = |number| json!({ "name": format!("job-{number}"), "spec": "x".repeat(spec_bytes) });
+    let jobs: Vec<PlanJob> = (0..jobs).map(|number| serde_json::from_value(job(number)).unwrap()).collect();
+    PlanAccepted { run: RunId::from_u128(3), plan: jobs.into() }.into()
+}
+
+fn small() -> Command {
+    ExecutionDue { execution: ExecId::FIRST }.into()
+}
+
+/// A plan may have ten thousand jobs; a batch full of them would decide gigabytes.
+#[test]
+fn whole_runs_are_spread_over_batches_and_hold_up_nobody() {
+    let mut core = Perform::new(Policy::default());
+    for (ticket, command) in
+        [small(), rerun(), small(), rerun(), small(), run_of(3, 10_000_000), rerun(), small()]
+            .into_iter()
+            .enumerate()
+    {
+        core.handle_command(command, ticket as u32).unwrap();
+    }
+    assert_eq!(core.waiting(), 8);
+    assert_eq!(next_batch(&mut core), [0, 1, 2, 4, 7]);
+    core.handle_command(small(), 8).unwrap();
+    assert_eq!(next_batch(&mut core), [3, 8]);
+    assert_eq!(next_batch(&mut core), [5], "what is too heavy for any batch goes alone");
+    assert_eq!(next_batch(&mut core), [6]);
+    assert_eq!((next_batch(&mut core), core.waiting()), (vec![], 0));
+}
+
+#[test]
+fn small_plans_share_a_batch_in_the_order_of_their_arrival() {
+    let mut core = Perform::new(Policy::default());
+    for ticket in 0..100 {
+        let command = if ticket % 3 == 0 { small() } else { run_of(10, 100) };
+        core.handle_command(command, ticket).unwrap();
+    }
+    assert!(next_batch(&mut core).into_iter().eq(0..100));
+}
+
+/// Two servers that trip over each other again and again let each other through.
+#[test]
+fn who_meets_conflict_after_conflict_waits_longer_each_time() {
+    let mut core = Perform::new(Policy::default());
+    core.handle_command(small(), 0).unwrap();
+    let mut pauses = Vec::new();
+    while let Some(batch) = core.poll_batch(BATCH_MAX) {
+        pauses.push(batch.pause().as_millis());
+        core.handle_saved(batch, Err(StoreError::Conflict("theirs".into())));
+    }
+    assert_eq!(pauses[..9], [0, 0, 1, 2, 4, 8, 16, 32, 50]);
+    assert_eq!((pauses.len(), pauses.last()), (65, Some(&50)));
 }
 
 /// Work that is on its way is told of once: ahead of its save where whoever listens can find the queue, otherwise after.

@@ -11,12 +11,13 @@ use decisions::leases::{Heartbeat, Lease, Wanted};
 use decisions::records::{PlanJob, Queue, Trust};
 use decisions::runs::{CancelRun, CreateRun, RunOrigin};
 use decisions::tenants::EnsureTenant;
-use decisions::{Answer, Book, Command, Policy};
+use decisions::{Answer, Ask, Book, Command, Policy};
 use serde_json::value::RawValue;
-use server::perform::{Failure, WAITING_MAX};
+use server::perform::{Failure, Unavailable, WAITING_MAX};
+use server::ticks::{ROUND_MAX, Round, Rounds};
 use server::{Clock, Engine, Mint, ticks};
 use store::{Memory, Store};
-use wire::{ExecId, LeaseId, RunnerId, TenantId};
+use wire::{ExecId, LeaseId, RunId, RunnerId, TenantId};
 
 use crate::script::block_on;
 use crate::watched::Watched;
@@ -56,6 +57,19 @@ fn submit(engine: &Engine<Watch>) -> SubmitJob {
         attempts_max: None,
         timeout_seconds: None,
         effect_once: false,
+    }
+}
+
+/// Some runner asks for any job.
+fn lease(engine: &Engine<Watch>, runner: &str) -> Lease {
+    let execution = Mint.execution(engine.clock().now());
+    Lease {
+        runner: RunnerId::parse(runner).unwrap(),
+        tenant: None,
+        capabilities: vec![],
+        wanted: Wanted::Any(vec![Queue::for_requirements(TENANT, &[]).id]),
+        execution,
+        lease: Mint.lease(execution),
     }
 }
 
@@ -142,7 +156,7 @@ fn stopping_answers_what_was_taken_in() {
         }
         assert_eq!(jobs_stored(&engine).await, 21);
         let late = engine.perform(submit(&engine)).await;
-        assert!(matches!(late, Err(Failure::Unavailable(_))), "{late:?}");
+        assert_eq!(late, Err(Failure::Unavailable(Unavailable::Stopping)));
     });
 }
 
@@ -258,21 +272,87 @@ fn a_round_of_ticks_performs_what_is_due() {
         let engine = start_open(Policy { ack_timeout: Duration::ZERO, ..Policy::default() }).await;
         let job = submit(&engine);
         engine.perform(job.clone()).await.unwrap();
-        let execution = Mint.execution(engine.clock().now());
-        let lease = Lease {
-            runner: RunnerId::parse("a").unwrap(),
-            tenant: None,
-            capabilities: vec![],
-            wanted: Wanted::Any(vec![Queue::for_requirements(TENANT, &[]).id]),
-            execution,
-            lease: Mint.lease(execution),
-        };
-        assert!(matches!(engine.perform(lease).await, Ok(Answer::Granted(_))));
+        assert!(matches!(engine.perform(lease(&engine, "a")).await, Ok(Answer::Granted(_))));
         assert_eq!(ticks::round(&engine).await, Ok(1));
         assert_eq!(ticks::round(&engine).await, Ok(0));
         let file = engine.store().job_file(job.id).await.unwrap().unwrap();
         assert_eq!(file.executions[0].lease.get(), machines::lease::State::Revoked);
         assert_eq!(file.ready.len(), 1);
+    });
+}
+
+/// Runs with these ids cannot be read by a tick.
+const POISON: u128 = ROUND_MAX as u128;
+
+fn is_poison(asks: &[Ask]) -> bool {
+    let is_tick = !asks.iter().any(|ask| matches!(ask, Ask::Tenant(_)));
+    is_tick && asks.iter().any(|ask| matches!(ask, Ask::Run(id) if id.as_u128() <= POISON))
+}
+
+/// What always fails stands at the head of the line, and there is more behind it than one round takes.
+#[test]
+fn what_always_fails_does_not_keep_what_is_due_behind_it_from_its_turn() {
+    block_on(async {
+        let policy = Policy { plan_timeout: Duration::ZERO, ..Policy::default() };
+        let watched = Watched::open(Memory::default()).damaged(is_poison);
+        let engine = start(watched, policy);
+        engine.perform(EnsureTenant { id: TENANT, name: "default".into() }).await.unwrap();
+        let backlog = POISON + ROUND_MAX as u128 + 10;
+        for id in 1..=backlog {
+            let create = CreateRun {
+                id: RunId::from_u128(id),
+                tenant: TENANT,
+                trigger_key: None,
+                origin: RunOrigin::default(),
+                trust: Trust::default(),
+                fail_fast: false,
+                plan: None,
+            };
+            engine.perform(create).await.unwrap();
+        }
+        let mut rounds = Rounds::default();
+        assert_eq!(rounds.round(&engine).await, Ok(Round { moved: 0, is_full: true }));
+        assert_eq!(rounds.round(&engine).await, Ok(Round { moved: ROUND_MAX, is_full: true }));
+        assert_eq!(rounds.round(&engine).await, Ok(Round { moved: 10, is_full: false }));
+        assert_eq!(rounds.round(&engine).await, Ok(Round { moved: 0, is_full: false }));
+    });
+}
+
+/// A runner whose connection breaks while it waits for work: the job must not idle, nor the runner be barred for it.
+#[test]
+fn a_lease_granted_to_a_caller_who_has_gone_is_taken_back_uncharged() {
+    block_on(async {
+        for answered in [false, true] {
+            let engine = start_held().await;
+            let mut hints = engine.hints();
+            let submitted = queued(&engine, 1).await;
+            engine.store().save_waits().await;
+            let mut leasing = call(&engine, lease(&engine, "unlucky"));
+            engine.store().release_one();
+            for call in submitted {
+                call.await.unwrap();
+            }
+            assert!(nudge(&mut leasing).await.is_pending());
+            engine.store().save_waits().await;
+            if answered {
+                let mut commits = engine.committed();
+                engine.store().release_one();
+                commits.changed().await.unwrap(); // the answer is there, and nobody has heard it
+                drop(leasing);
+                engine.store().release();
+            } else {
+                drop(leasing);
+                engine.store().release();
+            }
+            let ready = decisions::Hint::Ready(Queue::for_requirements(TENANT, &[]).id);
+            assert_eq!(hints.recv().await, Ok(ready.clone()), "submitted");
+            assert_eq!(hints.recv().await, Ok(ready), "taken back");
+            let again = engine.perform(lease(&engine, "lucky")).await;
+            assert!(matches!(again, Ok(Answer::Granted(_))), "{again:?}");
+            let runners = engine.store().runners_of(None, None, 10).await.unwrap();
+            let unlucky = runners.iter().find(|runner| runner.key.id.as_str() == "unlucky").unwrap();
+            assert_eq!((unlucky.acks_missed, unlucky.barred_until), (0, None));
+        }
     });
 }
 
@@ -297,7 +377,7 @@ fn whoever_waits_for_work_is_woken_after_the_commit() {
 #[test]
 fn a_row_that_cannot_be_read_fails_only_who_asks_for_it() {
     block_on(async {
-        let damaged = |asks: &[decisions::Ask]| asks.contains(&decisions::Ask::Execution(ExecId::FIRST));
+        let damaged = |asks: &[Ask]| asks.contains(&Ask::Execution(ExecId::FIRST));
         let engine = start(Watched::held(Memory::default()).damaged(damaged), Policy::default());
         engine.store().release_one();
         engine.perform(EnsureTenant { id: TENANT, name: "default".into() }).await.unwrap();

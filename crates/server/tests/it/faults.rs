@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use decisions::tenants::EnsureTenant;
 use decisions::{Answer, Command, Policy};
-use server::perform::{BATCH_MAX, Failure, Perform, WAITING_MAX};
+use server::perform::{BATCH_MAX, Failure, Perform, Unavailable, WAITING_MAX};
 use store::{Fault, Memory};
 use wire::TenantId;
 
@@ -18,7 +18,8 @@ fn code_of(failure: &Failure) -> &'static str {
     match failure {
         Failure::Refused(refusal) => refusal.code(),
         Failure::Busy => "busy",
-        Failure::Unavailable(_) => "store_unavailable",
+        Failure::Unavailable(Unavailable::Store(_)) => "store_unavailable",
+        Failure::Unavailable(Unavailable::Stopping) => "stopping",
         Failure::Unknown(_) => "outcome_unknown",
         Failure::Bug(_) => "internal_error",
     }

@@ -1,5 +1,7 @@
 //! Told to stop: a server with leases out, a runner with a job.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::thread;
 
 use rustix::process::Signal;
@@ -8,7 +10,7 @@ use serde_json::json;
 use crate::e2e::hand::Hand;
 use crate::e2e::marks::until_gone;
 use crate::e2e::patience::until_so;
-use crate::e2e::site::{LONG, Site};
+use crate::e2e::site::{ADMIN, LONG, Site};
 use crate::e2e::views::executions;
 use crate::e2e::worker::Worker;
 
@@ -34,6 +36,28 @@ fn a_server_that_stops_sends_waiting_runners_away_and_its_leases_go_on_after_a_r
     site.touch("go");
     site.ran_once("steady");
     assert_eq!(worker.proxy.leases().len(), 1);
+    site.is_healthy();
+}
+
+#[test]
+fn a_server_that_is_told_twice_ends_at_once() {
+    let mut site = Site::start(&LONG);
+    // A request that never comes whole: a server that stops waits for it.
+    let mut request = TcpStream::connect(site.address()).expect("it listens");
+    let head = format!(
+        "POST /v1/tenants/default/jobs HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {ADMIN}\r\n\
+         content-type: application/json\r\ncontent-length: 100\r\nexpect: 100-continue\r\n\r\n"
+    );
+    request.write_all(head.as_bytes()).expect("the head is sent");
+    let mut awaited = [0; 12];
+    request.read_exact(&mut awaited).expect("the body is waited for");
+    assert_eq!(&awaited, b"HTTP/1.1 100");
+    site.server.signal(Signal::TERM);
+    until_so("it stops", || site.server.log().contains("deltaci server stops"));
+    site.server.signal(Signal::TERM);
+    assert_eq!(site.server.ended().code(), Some(5));
+    assert!(site.server.log().contains("ends at once"));
+    site.restart();
     site.is_healthy();
 }
 

@@ -54,6 +54,10 @@ async fn trigger<S: Store>(
     Input(asked): Input<TriggerRun, PLAN_BYTES_MAX>,
 ) -> Result<(StatusCode, Json<RunView>), Problem> {
     check_text("trigger_key", asked.trigger_key.as_deref(), KEY_LENGTH_MAX)?;
+    if asked.trigger_key.as_deref() == Some("") {
+        // All whose key came out empty would share one run.
+        return Err(Problem::invalid("trigger_key", "at least 1 character: leave it out for none"));
+    }
     let texts = [
         ("repository", &asked.repository),
         ("ref", &asked.r#ref),

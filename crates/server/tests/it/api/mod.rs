@@ -6,6 +6,7 @@ mod site;
 
 mod archived;
 mod artifacts;
+mod bodies;
 mod caches;
 mod events;
 mod guard;

@@ -13,6 +13,8 @@ on_each_store!(
     a_body_that_is_too_large_is_refused,
     paths_and_methods_that_are_not_there_are_problems_too,
     queries_are_checked,
+    an_empty_trigger_key_is_none,
+    what_was_expected_is_said_without_our_types,
     an_id_that_is_none_is_not_found,
     a_list_is_no_object_wherever_it_stands,
     what_the_document_allows_is_taken,
@@ -132,6 +134,11 @@ async fn queries_are_checked<S: Store>(site: Site<S>) {
             site.get(ADMIN, &format!("/v1/tenants/default/{list}?{query}")).await.expect(200);
         }
     }
+    for (query, field) in [("after=-1", "after"), ("entity=", "entity"), ("entity=&after=1", "entity")] {
+        let path = format!("/v1/tenants/default/events?{query}");
+        let problem = site.get(ADMIN, &path).await.refused(422, "invalid_input");
+        assert_eq!(problem["field"], field, "{path}");
+    }
     site.get(ADMIN, "/v1/tenants/default/runs?limit=1&limit=2").await.refused(400, "invalid_query");
     site.get(ADMIN, "/v1/tenants/default/runners?after=%20").await.refused(422, "invalid_input");
 }
@@ -153,6 +160,23 @@ async fn an_id_that_is_none_is_not_found<S: Store>(site: Site<S>) {
         let path = format!("/v1/tenants/default/events?entity={id}");
         site.get(ADMIN, &path).await.refused(404, "entity_not_found");
     }
+}
+
+/// All whose key came out empty would share one run.
+async fn an_empty_trigger_key_is_none<S: Store>(site: Site<S>) {
+    let path = "/v1/tenants/default/runs";
+    let keyed = |key: &str| json!({"trigger_key": key, "plan": {"jobs": [{"name": "a"}]}});
+    let problem = site.post(ADMIN, path, keyed("")).await.refused(422, "invalid_input");
+    assert_eq!(problem["field"], "trigger_key");
+    site.post(ADMIN, path, keyed("1")).await.expect(201);
+    site.post(ADMIN, path, keyed("1")).await.expect(200);
+}
+
+async fn what_was_expected_is_said_without_our_types<S: Store>(site: Site<S>) {
+    let asked = json!({"runner_id": "r1", "wait_seconds": "soon"});
+    let problem = site.post(ADMIN, "/v1/runner/lease", asked).await.refused(422, "invalid_input");
+    let detail = problem["detail"].as_str().expect("a text");
+    assert!(detail.ends_with("expected a number"), "{detail}");
 }
 
 /// serde takes a struct's fields as a list too, in whatever order they are declared.

@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use decisions::Policy;
+use decisions::tenants::EnsureTenant;
 use hyper::body::Bytes;
 use serde_json::json;
+use server::Mint;
 use server::artifacts::Judge;
 use server::outbox::Rules;
 use server::serve::{Duty, STOP_TIME_MAX, Server, Settings};
@@ -13,6 +15,7 @@ use store::Memory;
 use store::blobs::Blobs;
 
 use crate::api::site::{ADMIN, PATIENCE, Site, bearer, in_file, in_memory, open};
+use crate::watched::Watched;
 
 #[tokio::test]
 async fn a_runner_that_waits_is_sent_away_when_the_server_stops() {
@@ -46,6 +49,21 @@ async fn a_lease_survives_a_restart() {
     site.complete(&acme, &lease, "SUCCEEDED", 0).await.expect(200);
     let shown = site.get(&acme.tenant, &format!("{}/jobs/{job}", acme.path)).await.expect(200);
     assert_eq!(shown["state"], "SUCCEEDED");
+}
+
+#[tokio::test]
+async fn a_store_that_hangs_does_not_keep_a_server_from_ending() {
+    let store = Arc::new(Watched::held(Memory::default()));
+    store.release_one(); // for the tenant that every server has
+    let site = Site::open(store.clone(), Policy::default(), None).await;
+    store.save_waits().await;
+    let engine = site.server.engine().clone();
+    let create = EnsureTenant { id: Mint.tenant(engine.clock().now()), name: "late".into() };
+    let hanging = tokio::spawn(async move { engine.perform(create).await });
+    store.save_waits().await;
+    tokio::time::pause();
+    tokio::time::timeout(PATIENCE * 10, site.into_parts().0.stop()).await.expect("it ends");
+    assert!(!hanging.is_finished(), "nobody is told of what is not known");
 }
 
 #[tokio::test]
