@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::parts;
 use crate::postgres::{Server, is_root};
-use crate::workspace::{cargo, root, run_to_end};
+use crate::workspace::{cargo, run_to_end, target};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Profile {
@@ -183,14 +183,6 @@ fn quiet(program: &str, words: &[&str]) -> Result<()> {
     let output = output.with_context(|| format!("cannot run `{program}`"))?;
     ensure!(output.status.success(), "`{program}`: {}", String::from_utf8_lossy(&output.stderr).trim());
     Ok(())
-}
-
-/// Where cargo puts what it builds.
-fn target() -> Result<PathBuf> {
-    match std::env::var_os("CARGO_TARGET_DIR") {
-        Some(folder) => Ok(folder.into()),
-        None => Ok(root()?.join("target")),
-    }
 }
 
 #[cfg(test)]

@@ -163,7 +163,7 @@ fn chaos_of(flags: &[&str]) -> Result<Request, String> {
 
 /// Whoever names tests wants those and nothing else; without a name, everything is tested.
 fn test(arguments: &[OsString]) -> Result<u8> {
-    parts::provide()?;
+    parts::provide(arguments.is_empty())?;
     let code = postgres::run_with(workspace::cargo_test(arguments)?)?;
     if code != 0 || !arguments.is_empty() {
         return Ok(code);

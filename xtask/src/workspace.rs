@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -15,6 +15,16 @@ pub fn root() -> Result<PathBuf> {
     let package = std::env::var_os("CARGO_MANIFEST_DIR").context("start this with `cargo xtask`")?;
     let root = PathBuf::from(package).parent().map(PathBuf::from);
     root.context("the package xtask has no folder above it")
+}
+
+/// Where cargo puts what it builds.
+pub fn target() -> Result<PathBuf> {
+    Ok(target_of(std::env::var_os("CARGO_TARGET_DIR"), &root()?))
+}
+
+/// A relative path is below the root folder: that is where our cargo works.
+fn target_of(named: Option<OsString>, root: &Path) -> PathBuf {
+    root.join(named.filter(|name| !name.is_empty()).unwrap_or_else(|| "target".into()))
 }
 
 /// The cargo that started us, in the root folder. What it said about this package is not passed on: build scripts that look
@@ -82,6 +92,22 @@ mod tests {
         ] {
             let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
             assert_eq!(names_a_package(&words), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_built_is_where_cargo_was_told_to_put_it() {
+        for (named, expected) in [
+            (None, "/root/target"),
+            (Some(""), "/root/target"),
+            (Some("out"), "/root/out"),
+            (Some("/out"), "/out"),
+        ] {
+            assert_eq!(
+                target_of(named.map(OsString::from), Path::new("/root")),
+                Path::new(expected),
+                "{named:?}"
+            );
         }
     }
 

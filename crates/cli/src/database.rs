@@ -1,11 +1,13 @@
 //! Which database a command looks at.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use store::{OpenError, Postgres, Sqlite};
+
+use crate::output::usage;
 
 /// The file inside the data directory.
 pub const FILE: &str = "deltaci.db";
@@ -54,14 +56,39 @@ pub enum Opened {
     Postgres(Box<Postgres>),
 }
 
+/// Where a database is.
+pub enum Address<'a> {
+    Postgres(&'a str),
+    /// A SQLite file that was named.
+    File(&'a Path),
+    /// The one in the data directory.
+    OfData(PathBuf),
+}
+
 impl Database {
+    /// Another scheme would be taken for the name of a folder. Not repeated in full: it may hold a password.
+    pub fn address(&self) -> Result<Address<'_>> {
+        const FORMS: &str = "give the path of a SQLite file, or postgres://USER@HOST:PORT/NAME";
+        match self.database.as_deref() {
+            None => Ok(Address::OfData(self.data.join(FILE))),
+            Some("") => Err(usage(format!("--database is empty: {FORMS}"))),
+            Some(address) if is_postgres(address) => Ok(Address::Postgres(address)),
+            Some(path) => match path.split_once("://") {
+                Some((scheme, _)) => {
+                    Err(usage(format!("--database: `{scheme}://` is no database that we know; {FORMS}")))
+                }
+                None => Ok(Address::File(path.as_ref())),
+            },
+        }
+    }
+
     pub async fn open_existing(&self) -> Result<Opened> {
-        match &self.database {
-            Some(address) if is_postgres(address) => {
+        match self.address()? {
+            Address::Postgres(address) => {
                 Ok(Opened::Postgres(Box::new(Postgres::open_existing(address).await?)))
             }
-            Some(path) => Ok(Opened::Sqlite(Sqlite::open_existing(path.as_ref())?)),
-            None => Ok(Opened::Sqlite(Sqlite::open_existing(&self.data.join(FILE))?)),
+            Address::File(path) => Ok(Opened::Sqlite(Sqlite::open_existing(path)?)),
+            Address::OfData(path) => Ok(Opened::Sqlite(Sqlite::open_existing(&path)?)),
         }
     }
 }

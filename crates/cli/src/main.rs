@@ -19,9 +19,11 @@ mod verify;
 mod view;
 mod wait;
 
+use std::ffi::OsStr;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::builder::Resettable;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// A self-hosted CI that never loses a job, never runs an effect twice, and can always say why.
 #[derive(Parser)]
@@ -97,13 +99,22 @@ enum Command {
     Version,
 }
 
+/// A variable that holds nothing is as good as none: that is how a shell or a file of variables leaves one out.
+fn without_empty_variables(command: clap::Command) -> clap::Command {
+    let is_empty = |name: &OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
+    command
+        .mut_args(|arg| if arg.get_env().is_some_and(is_empty) { arg.env(Resettable::Reset) } else { arg })
+        .mut_subcommands(without_empty_variables)
+}
+
 fn main() -> ExitCode {
     malloc::one_arena_per_core();
     // Before the flags of all the others are made ready: a keeper is started for every job.
     if std::env::args_os().nth(1).is_some_and(|word| word == "keep") {
         return runner::keeper::main();
     }
-    let cli = Cli::parse();
+    let matches = without_empty_variables(Cli::command()).get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let result = match cli.command {
         Command::Run(args) => commands::run::run(&args, cli.json),
         Command::Plan(args) => commands::plan::run(&args, cli.json),

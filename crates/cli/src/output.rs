@@ -20,6 +20,8 @@ pub enum Exit {
     Infrastructure,
     TimedOut,
     NotAuthorised,
+    /// Ctrl-C ended the looking on; as a shell says it of a process that the signal ended.
+    Interrupted,
 }
 
 impl Exit {
@@ -32,6 +34,7 @@ impl Exit {
             Exit::Infrastructure => 5,
             Exit::TimedOut => 6,
             Exit::NotAuthorised => 7,
+            Exit::Interrupted => 130,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use clap::{Arg, Command, CommandFactory};
+use clap::{Arg, ArgAction, Command, CommandFactory};
 
 use crate::Cli;
 
@@ -58,7 +58,11 @@ fn tell(text: &mut String, above: &str, command: &Command) {
 }
 
 fn is_own(arg: &Arg) -> bool {
-    let is_everywhere = ["json", "help", "version"].contains(&arg.get_id().as_str());
+    let asks_for_words = matches!(
+        arg.get_action(),
+        ArgAction::Help | ArgAction::HelpShort | ArgAction::HelpLong | ArgAction::Version
+    );
+    let is_everywhere = asks_for_words || arg.get_id() == "json";
     !is_everywhere && !arg.is_hide_set() && arg.get_help_heading() != Some(CLIENT_HEADING)
 }
 
@@ -66,9 +70,10 @@ fn row(text: &mut String, arg: &Arg) {
     let flag = usage(arg).replace('|', "\\|");
     let help = arg.get_help().map(ToString::to_string).unwrap_or_default().replace('|', "\\|");
     let values = possible(arg);
+    let colon = if help.is_empty() || values.is_empty() { "" } else { ": " };
     let ways = [arg.get_env().map(|name| format!("`{}`", name.to_string_lossy())), default(arg)];
     let ways = ways.into_iter().flatten().collect::<Vec<_>>().join(", ");
-    writeln!(text, "| `{flag}` | {help}{values} | {ways} |").expect("a text takes all");
+    writeln!(text, "| `{flag}` | {help}{colon}{values} | {ways} |").expect("a text takes all");
 }
 
 /// As it is typed.
@@ -101,7 +106,7 @@ fn possible(arg: &Arg) -> String {
         None => format!("`{}`", value.get_name()),
     };
     let values: Vec<String> = arg.get_possible_values().iter().map(told).collect();
-    if values.is_empty() { String::new() } else { format!(": {}", values.join(", ")) }
+    values.join(", ")
 }
 
 fn default(arg: &Arg) -> Option<String> {

@@ -2,19 +2,22 @@
 //! waited for, within a bound.
 
 use std::collections::HashSet;
+use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use server::Clock;
+use tokio::signal::unix::{SignalKind, signal};
 use wire::JobId;
 use wire::api::{JobView, RunView};
 
 use crate::api::{ApiError, Server};
 use crate::outcome::{job_is_over, run_is_over};
-use crate::output::progress;
+use crate::output::{Exit, progress};
 use crate::view::screen::{Screen, Style, one_line, width};
 use crate::view::state::{self, Look};
 use crate::view::time::took;
+use crate::view::ways::Ways;
 
 /// Between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(400);
@@ -63,6 +66,26 @@ pub async fn for_job(server: &Server, id: &str) -> Result<JobView> {
                 tokio::time::sleep(LOOK_EVERY).await;
             }
             Err(error) => patience.lose(error).await?,
+        }
+    }
+}
+
+/// Ctrl-C ends the looking on, and not what is looked at: whoever presses it is told so.
+pub async fn unless_interrupted(
+    server: &Server,
+    id: &str,
+    watching: impl Future<Output = Result<ExitCode>>,
+) -> Result<ExitCode> {
+    let mut interrupt = signal(SignalKind::interrupt()).context("signals cannot be heard")?;
+    tokio::select! {
+        over = watching => over,
+        _ = interrupt.recv() => {
+            progress("");
+            match server.ways {
+                Ways::Server => eprintln!("{id} goes on; cancel it with `deltaci cancel {id}`"),
+                Ways::Records { .. } => eprintln!("{id} goes on, as long as its `deltaci run` does"),
+            }
+            Ok(Exit::Interrupted.into())
         }
     }
 }

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::workspace::{cargo, root, run_to_end};
+use crate::workspace::{cargo, root, run_to_end, target};
 
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub fn run(parts: &[Part]) -> Result<u8> {
     if code != 0 {
         return Ok(code);
     }
-    let deltaci = root.join("target/release/deltaci");
+    let deltaci = target()?.join("release/deltaci");
     for part in parts {
         let code = match part {
             Part::Kernel => kernel::run(&root, &deltaci)?,

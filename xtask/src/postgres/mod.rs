@@ -11,5 +11,5 @@ mod provide;
 mod server;
 
 pub use account::is_root;
-pub use provide::run_with;
+pub use provide::{is_there, run_with};
 pub use server::Server;

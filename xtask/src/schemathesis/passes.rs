@@ -10,7 +10,7 @@ use anyhow::{Context, Result, anyhow, bail};
 
 use super::environment;
 use super::server::{ADMIN_TOKEN, Server};
-use crate::workspace::{cargo, root, run_to_end};
+use crate::workspace::{cargo, root, run_to_end, target};
 
 /// What the seed prints before each name, and the environment of the hooks has.
 const PREFIX: &str = "DELTACI_FUZZ_";
@@ -56,14 +56,14 @@ pub fn run(build: Build, extra: &[OsString]) -> Result<u8> {
     if code != 0 {
         return Ok(code);
     }
-    let root = root()?;
+    let (root, target) = (root()?, target()?);
     let fuzzer = Fuzzer {
-        deltaci: root.join("target/debug/deltaci"),
+        deltaci: target.join("debug/deltaci"),
         settings: root.join("xtask/fuzz"),
-        folder: root.join("target/schemathesis"),
+        folder: target.join("schemathesis"),
         programs: environment::programs(
             &root.join("xtask/fuzz/requirements.txt"),
-            &root.join("target/schemathesis"),
+            &target.join("schemathesis"),
         )?,
     };
     let begun = Instant::now();

@@ -1,6 +1,6 @@
 //! Which server, as whom, for which tenant; and one request to it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use super::ApiError;
 use crate::local::reading;
 use crate::output::{Exit, Problem, usage};
+use crate::view::ways::Ways;
 
 /// Where a server listens unless told otherwise.
 const SERVER_USUAL: &str = "http://127.0.0.1:7171";
@@ -49,14 +50,25 @@ impl Connection {
             return Err(usage("the server's address must not hold a user or password: use DELTACI_TOKEN"));
         }
         let client = Client::new(url, &self.token()?).map_err(usage)?;
-        Ok(Server { client, url: url.into(), tenant: self.tenant.clone() })
+        Ok(Server { client, url: url.into(), tenant: self.tenant.clone(), ways: Ways::Server })
     }
 
     /// For commands that only look: without a server that is named, the records of local runs in this folder do.
     pub async fn open_to_read(&self) -> Result<Server> {
         let Some(data) = reading::here().filter(|_| !self.is_named()) else { return self.open() };
-        let client = reading::client(&data).await?;
-        Ok(Server { client, url: data.display().to_string(), tenant: self.tenant.clone() })
+        self.open_records(&data).await
+    }
+
+    /// The records of local runs in this data directory.
+    pub async fn open_records(&self, data: &Path) -> Result<Server> {
+        if !reading::has_records(data) {
+            return Err(usage(format!(
+                "{} holds no records of runs; --data names where they are",
+                data.display()
+            )));
+        }
+        let (client, url) = (reading::client(data).await?, data.display().to_string());
+        Ok(Server { client, url, tenant: self.tenant.clone(), ways: reading::ways(data) })
     }
 
     fn token(&self) -> Result<Token> {
@@ -67,9 +79,13 @@ impl Connection {
             None => std::env::var("DELTACI_TOKEN").unwrap_or_default(),
         };
         if self.token_file.is_none() && text.is_empty() {
-            let message = match self.is_named() || reading::here().is_none() {
-                true => "no token: set DELTACI_TOKEN, or give --token-file FILE",
-                false => {
+            let message = match (self.is_named(), reading::here()) {
+                (true, _) => "no token: set DELTACI_TOKEN, or give --token-file FILE",
+                (false, None) => {
+                    "no token: set DELTACI_TOKEN, or give --token-file FILE; of local runs, `runs`, `show`, `logs` and \
+                     `explain` can be asked without one, in the folder or with --data DIR"
+                }
+                (false, Some(_)) => {
                     "this needs a server: name it with --server or DELTACI_SERVER, and set DELTACI_TOKEN; of local runs, \
                      `runs`, `show`, `logs`, `explain` and `artifact list` and `pull` can be asked without one"
                 }
@@ -86,6 +102,8 @@ pub struct Server {
     pub(super) client: Client,
     pub url: String,
     pub tenant: String,
+    /// How what is suggested comes back here.
+    pub ways: Ways,
 }
 
 impl Server {

@@ -8,9 +8,11 @@ mod calls;
 mod connection;
 mod error;
 mod follow;
+mod source;
 pub mod sse;
 
 pub use calls::Shelf;
 pub use connection::{Connection, Server};
 pub use error::ApiError;
 pub use follow::{Followed, Follower};
+pub use source::Source;

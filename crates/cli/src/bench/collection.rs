@@ -8,19 +8,21 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::bench::amounts::{ITEMS_MAX, count};
 use crate::bench::artifacts::push_small;
+use crate::bench::folder::Folder;
 use crate::bench::protocol::processes::{Memory, Method, Server};
-use crate::bench::told::{row, told};
+use crate::bench::told::{Rows, told};
 use crate::database::FILE;
 use crate::output::progress;
 
 #[derive(clap::Args)]
 pub struct Args {
     /// Blobs that something refers to
-    #[arg(long, default_value_t = 990_000)]
+    #[arg(long, default_value_t = 990_000, value_parser = count::<u64>(ITEMS_MAX))]
     kept: u64,
     /// Blobs that nothing refers to, with their bytes
-    #[arg(long, default_value_t = 10_000)]
+    #[arg(long, default_value_t = 10_000, value_parser = count::<usize>(ITEMS_MAX))]
     garbage: usize,
 }
 
@@ -43,11 +45,11 @@ struct Report {
 pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let report = runtime.block_on(measure(args))?;
-    told(&report, json, Report::print)
+    told(&report, json, Report::tell)
 }
 
 async fn measure(args: &Args) -> Result<Report> {
-    let folder = tempfile::tempdir_in(".").context("a folder for the benchmark")?;
+    let folder = Folder::make()?;
     let (alone_seconds, _, _) = collect(&folder.path().join("alone"), 0, args.garbage).await?;
     let (seconds, deleted, server) = collect(&folder.path().join("among"), args.kept, args.garbage).await?;
     Ok(Report { kept: args.kept, garbage: args.garbage, deleted, seconds, alone_seconds, server })
@@ -87,12 +89,12 @@ async fn collect(folder: &Path, kept: u64, garbage: usize) -> Result<(f64, u64, 
 }
 
 impl Report {
-    fn print(&self) {
+    fn tell(&self, rows: &mut Rows) {
         let note = format!("{} of {} blobs deleted", self.deleted, self.kept + self.garbage as u64);
-        row("collection", format!("{:.1} s", self.seconds), note);
+        rows.row("collection", format!("{:.1} s", self.seconds), note);
         let note = format!("with nothing else there: {:.1} x", self.seconds / self.alone_seconds);
-        row("alone", format!("{:.1} s", self.alone_seconds), note);
+        rows.row("alone", format!("{:.1} s", self.alone_seconds), note);
         let peak = format!("{:.1} MiB", self.server.peak_kib as f64 / 1024.0);
-        row("server's memory", peak, "at most");
+        rows.row("server's memory", peak, "at most");
     }
 }

@@ -12,7 +12,9 @@ use store::raw::{RawPostgres, RawSqlite};
 use store::{Postgres, Sqlite, Store};
 use wire::TenantId;
 
+use crate::bench::amounts::{CALLERS_MAX, ITEMS_MAX, ROUNDS_MAX, count, seconds};
 use crate::bench::callers::{Caller, Steps, Watch, tenant};
+use crate::bench::folder::Folder;
 use crate::bench::limit::Raw;
 use crate::bench::report::{Report, Round};
 use crate::bench::scale;
@@ -28,19 +30,19 @@ pub struct Args {
     #[arg(long, env = "DELTACI_TEST_POSTGRES", hide_env_values = true)]
     database: Option<String>,
     /// Callers at once
-    #[arg(long, default_value_t = 256)]
+    #[arg(long, default_value_t = 256, value_parser = count::<usize>(CALLERS_MAX))]
     callers: usize,
     /// Rounds; in each, the raw limit is measured before and after the lifecycles
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 5, value_parser = count::<usize>(ROUNDS_MAX))]
     rounds: usize,
     /// How long the lifecycles of a round run
-    #[arg(long, default_value_t = 2.0)]
+    #[arg(long, default_value_t = 2.0, value_parser = seconds)]
     seconds: f64,
     /// Also: leases in long queues, steps in large runs, memory (takes minutes)
     #[arg(long)]
     scale: bool,
     /// For --scale: how long a long queue is
-    #[arg(long, default_value_t = 1_000_000)]
+    #[arg(long, default_value_t = 1_000_000, value_parser = count::<u64>(ITEMS_MAX))]
     queued: u64,
 }
 
@@ -53,14 +55,14 @@ enum Kind {
 pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let report = runtime.block_on(measure(args))?;
-    told(&report, json, Report::print)
+    told(&report, json, Report::tell)
 }
 
 async fn measure(args: &Args) -> Result<Report> {
     match args.store {
         Kind::Sqlite => {
             // Where data would be in real life: on a disk, not in memory.
-            let folder = tempfile::tempdir_in(".").context("a folder for the benchmark")?;
+            let folder = Folder::make()?;
             let raw = RawSqlite::open(&folder.path().join("raw.db")).context("the raw limit")?;
             let store = Sqlite::open(&folder.path().join("deltaci.db"))?;
             measure_store(args, store, "sqlite", Raw::Sqlite(raw)).await
@@ -82,7 +84,7 @@ async fn measure_store<S: Store>(args: &Args, store: S, name: &'static str, raw:
     let engine = Engine::start(Arc::new(store), Clock::start(), Policy::default());
     let tenant = tenant(&engine).await?;
     let mut rounds = Vec::new();
-    for number in 1..=args.rounds.max(1) {
+    for number in 1..=args.rounds {
         progress(&format!("round {number} of {}", args.rounds));
         rounds.push(round(args, &engine, tenant, &raw).await?);
     }

@@ -10,25 +10,27 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 
+use crate::bench::amounts::{ITEMS_MAX, ROUNDS_MAX, count};
+use crate::bench::folder::Folder;
 use crate::bench::report::middle;
-use crate::bench::told::{row, told};
+use crate::bench::told::{Rows, told};
 use crate::output::progress;
 
 #[derive(clap::Args)]
 pub struct Args {
     /// Jobs that do nothing, in layers: each needs one of the layer before
-    #[arg(long, default_value_t = 200)]
+    #[arg(long, default_value_t = 200, value_parser = count::<usize>(ITEMS_MAX))]
     jobs: usize,
     /// Files of the repository that each job gets a copy of
-    #[arg(long, default_value_t = 1_000)]
+    #[arg(long, default_value_t = 1_000, value_parser = count::<usize>(ITEMS_MAX))]
     files: usize,
     /// Files and jobs of the repository that is planned
-    #[arg(long, default_value_t = 50_000)]
+    #[arg(long, default_value_t = 50_000, value_parser = count::<usize>(ITEMS_MAX))]
     plan_files: usize,
-    #[arg(long, default_value_t = 2_000)]
+    #[arg(long, default_value_t = 2_000, value_parser = count::<usize>(ITEMS_MAX))]
     plan_jobs: usize,
     /// In each, everything is done once
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 5, value_parser = count::<usize>(ROUNDS_MAX))]
     rounds: usize,
 }
 
@@ -55,17 +57,17 @@ struct Report {
 
 pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
     let report = measure(args)?;
-    told(&report, json, Report::print)
+    told(&report, json, Report::tell)
 }
 
 fn measure(args: &Args) -> Result<Report> {
-    let folder = tempfile::tempdir_in(".").context("a folder for the benchmark")?;
+    let folder = Folder::make()?;
     let small = folder.path().join("small");
     repository(&small, args.files, &layered(args.jobs))?;
     fs::write(small.join("Makefile"), makefile(args.jobs))?;
     let (mut make, mut in_place, mut workspaces) = (Vec::new(), Vec::new(), Vec::new());
     let mut run_peak_kib = 0;
-    for round in 1..=args.rounds.max(1) {
+    for round in 1..=args.rounds {
         progress(&format!("round {round} of {}: make", args.rounds));
         let mut command = Command::new("make");
         command.args(["-s", "-j", SLOTS, "all"]).current_dir(&small);
@@ -83,7 +85,7 @@ fn measure(args: &Args) -> Result<Report> {
     let large = folder.path().join("large");
     repository(&large, args.plan_files, &sharded(args.plan_jobs))?;
     let (mut plan, mut plan_peak_kib) = (Vec::new(), 0);
-    for _ in 0..args.rounds.max(1) {
+    for _ in 0..args.rounds {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["plan", "--json"]).current_dir(&large);
         let (seconds, peak) = timed(command)?;
@@ -206,17 +208,17 @@ fn makefile(jobs: usize) -> String {
 }
 
 impl Report {
-    fn print(&self) {
+    fn tell(&self, rows: &mut Rows) {
         let seconds = |seconds: f64| format!("{seconds:.2} s");
         let mib = |kib: u64| format!("{:.1} MiB", kib as f64 / 1024.0);
-        row("make -j2", seconds(self.make_seconds), format!("{} jobs that do nothing", self.jobs));
+        rows.row("make -j2", seconds(self.make_seconds), format!("{} jobs that do nothing", self.jobs));
         let more = |ms: f64| format!("{ms:.1} ms more than make's per job");
-        row("in place", seconds(self.in_place_seconds), more(self.in_place_ms_per_job));
+        rows.row("in place", seconds(self.in_place_seconds), more(self.in_place_ms_per_job));
         let copies =
             format!("{}, each with a copy of {} files", more(self.workspaces_ms_per_job), self.files);
-        row("workspaces", seconds(self.workspaces_seconds), copies);
-        row("memory", mib(self.run_peak_kib), "of `deltaci run`, at most");
+        rows.row("workspaces", seconds(self.workspaces_seconds), copies);
+        rows.row("memory", mib(self.run_peak_kib), "of `deltaci run`, at most");
         let plan = format!("{} files, {} jobs; {}", self.plan_files, self.plan_jobs, mib(self.plan_peak_kib));
-        row("plan", seconds(self.plan_seconds), plan);
+        rows.row("plan", seconds(self.plan_seconds), plan);
     }
 }

@@ -2,10 +2,12 @@
 //!
 //! The only place outside the server's clock that reads time: a stopwatch, never a deadline.
 
+mod amounts;
 mod artifacts;
 mod callers;
 mod collection;
 mod echo;
+mod folder;
 mod kernel;
 mod limit;
 mod local;

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::bench::callers::{STEP_NAMES, Steps};
 use crate::bench::scale::Scale;
-use crate::bench::told::row;
+use crate::bench::told::Rows;
 
 /// What one round came to.
 pub struct Round {
@@ -67,24 +67,28 @@ impl Report {
         }
     }
 
-    pub fn print(&self) {
-        row("store", self.store, format!("median of {} rounds", self.rounds));
+    pub fn tell(&self, rows: &mut Rows) {
+        rows.row("store", self.store, format!("median of {} rounds", self.rounds));
         let raw = "one-row inserts of 100 bytes, 100 a transaction";
-        row("raw rows/s", format!("{:.0}", self.raw_rows_per_second), raw);
-        row("raw commits/s", format!("{:.0}", self.raw_commits_per_second), "one row each");
+        rows.row("raw rows/s", format!("{:.0}", self.raw_rows_per_second), raw);
+        rows.row("raw commits/s", format!("{:.0}", self.raw_commits_per_second), "one row each");
         let what = "callers; submit, lease, ack, heartbeat, complete; every answer durable";
-        row("lifecycles/s", format!("{:.0}", self.lifecycles_per_second), format!("{} {what}", self.callers));
-        row("", format!("1/{:.1}", self.raw_rows_per_lifecycle), "of the raw rows/s of the same round");
+        rows.row(
+            "lifecycles/s",
+            format!("{:.0}", self.lifecycles_per_second),
+            format!("{} {what}", self.callers),
+        );
+        rows.row("", format!("1/{:.1}", self.raw_rows_per_lifecycle), "of the raw rows/s of the same round");
         for (step, spread) in &self.latencies {
             let millis = |micros: u64| format!("{:.1} ms", micros as f64 / 1e3);
-            row(
+            rows.row(
                 &format!("  {step}"),
                 millis(spread.p50_micros),
                 format!("p99 {}", millis(spread.p99_micros)),
             );
         }
         if let Some(scale) = &self.scale {
-            scale.print();
+            scale.tell(rows);
         }
     }
 }

@@ -14,6 +14,7 @@ use wire::TenantId;
 
 use crate::bench::callers::{Caller, Watch};
 use crate::bench::report::Spread;
+use crate::bench::told::Rows;
 use crate::output::progress;
 
 #[derive(Serialize)]
@@ -146,21 +147,28 @@ fn resident_kib() -> Result<u64> {
 }
 
 impl Scale {
-    pub fn print(&self) {
-        let lease = |name: &str, spread: Spread| {
+    pub fn tell(&self, rows: &mut Rows) {
+        let lease = |rows: &mut Rows, name: &str, spread: Spread| {
             let ratio = spread.p50_micros as f64 / self.lease_at_1000.p50_micros as f64;
-            println!("  {name:<34}{:>8} us   {ratio:.2} x", spread.p50_micros);
+            rows.line(format!("  {name:<34}{:>8} us   {ratio:.2} x", spread.p50_micros));
         };
-        println!("lease, p50");
-        lease("1,000 queued", self.lease_at_1000);
-        lease(&format!("{} queued", self.queued), self.lease_at_queued);
-        lease(&format!("behind {} of others", self.queued), self.lease_behind_queued);
-        println!("steps in a run of 10,000 jobs, p50, beside a run of 10");
+        rows.line("lease, p50");
+        lease(rows, "1,000 queued", self.lease_at_1000);
+        lease(rows, &format!("{} queued", self.queued), self.lease_at_queued);
+        lease(rows, &format!("behind {} of others", self.queued), self.lease_behind_queued);
+        rows.line("steps in a run of 10,000 jobs, p50, beside a run of 10");
         for (index, step) in ["ack", "heartbeat", "complete"].into_iter().enumerate() {
             let (small, large) = (self.run_of_10[index], self.run_of_10000[index]);
             let ratio = large.p50_micros as f64 / small.p50_micros as f64;
-            println!("  {step:<34}{:>8} us   {} us   {ratio:.2} x", large.p50_micros, small.p50_micros);
+            rows.line(format!(
+                "  {step:<34}{:>8} us   {} us   {ratio:.2} x",
+                large.p50_micros, small.p50_micros
+            ));
         }
-        println!("memory with {} queued: {} MiB", self.queued, self.resident_kib_with_queued / 1024);
+        rows.line(format!(
+            "memory with {} queued: {} MiB",
+            self.queued,
+            self.resident_kib_with_queued / 1024
+        ));
     }
 }

@@ -5,19 +5,34 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::output::{Exit, progress};
+use crate::output::{self, Exit, progress};
 
-pub fn told<T: Serialize>(report: &T, json: bool, print: impl FnOnce(&T)) -> Result<ExitCode> {
+pub fn told<T: Serialize>(report: &T, json: bool, tell: impl FnOnce(&T, &mut Rows)) -> Result<ExitCode> {
     progress("");
     if json {
-        println!("{}", serde_json::to_string_pretty(report)?);
+        output::json(report)?;
     } else {
-        print(report);
+        let mut rows = Rows::default();
+        tell(report, &mut rows);
+        output::write(rows.text.as_bytes())?;
     }
     Ok(Exit::Success.into())
 }
 
-/// A name, a figure, and what it says.
-pub fn row(name: &str, figure: impl AsRef<str>, note: impl AsRef<str>) {
-    println!("{name:<20}{:>12}   {}", figure.as_ref(), note.as_ref());
+/// What is printed, once all of it is there.
+#[derive(Default)]
+pub struct Rows {
+    text: String,
+}
+
+impl Rows {
+    pub fn line(&mut self, text: impl AsRef<str>) {
+        self.text.push_str(text.as_ref());
+        self.text.push('\n');
+    }
+
+    /// A name, a figure, and what it says.
+    pub fn row(&mut self, name: &str, figure: impl AsRef<str>, note: impl AsRef<str>) {
+        self.line(format!("{name:<20}{:>12}   {}", figure.as_ref(), note.as_ref()));
+    }
 }

@@ -40,6 +40,8 @@ pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
         if !args.wait {
             if json {
                 output::json(&taken)?;
+            } else if let (true, Named::Run(id)) = (taken.over, &named) {
+                say(state::of_run(&server.run(id).await?.run));
             } else {
                 say(&taken.state);
             }

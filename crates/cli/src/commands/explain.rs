@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use clap::builder::NonEmptyStringValueParser;
 use server::Clock;
 use server::explain::{explain, jobs_named};
 use store::Store;
@@ -10,8 +11,8 @@ use wire::api::{AuditEvent, PlanView, PlannedJobView};
 use wire::{JobId, RunId};
 
 use crate::api::Connection;
-use crate::database::{Database, Opened, Pointed, block_on};
-use crate::output::{self, Exit, usage};
+use crate::database::{Address, Database, Opened, Pointed, block_on};
+use crate::output::{self, Exit, Problem, usage};
 use crate::view;
 use crate::view::screen::Screen;
 
@@ -19,6 +20,7 @@ use crate::view::screen::Screen;
 #[derive(clap::Args)]
 pub struct Args {
     /// run_…, job_… or the name its submitter gave it, job_…/2 (an attempt), exec_… (with its lease), upl_…, ver_…, blob_…, msg_… or ten_…
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
     id: String,
     #[command(flatten)]
     database: Database,
@@ -85,6 +87,15 @@ fn from_server_of(args: &Args) -> Result<Option<Told>> {
 }
 
 fn from_database_of(args: &Args) -> Result<Option<Told>> {
+    if let Address::OfData(path) = args.database.address()?
+        && !path.exists()
+    {
+        let message = format!(
+            "{} holds no records of runs; --data DIR names where they are, --server URL a server",
+            args.database.data.display()
+        );
+        return Err(Problem { exit: Exit::Infrastructure, message }.into());
+    }
     block_on(async {
         match args.database.open_existing().await? {
             Opened::Sqlite(store) => told(&store, &args.id).await,

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use machines::{Description, ROSTER};
 
-use crate::output::{Exit, Problem};
+use crate::output::{self, Exit, Problem};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -19,14 +19,14 @@ pub struct Args {
 pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
     let chosen = chosen(args.name.as_deref())?;
     if json {
-        println!("{}", serde_json::to_string_pretty(&server::machines_json::of(&chosen))?);
+        output::json(&server::machines_json::of(&chosen))?;
     } else if args.mermaid {
         let diagrams: Vec<String> =
             chosen.iter().map(|machine| format!("%% {}\n{}", machine.name, machine.mermaid())).collect();
-        print!("{}", diagrams.join("\n"));
+        output::write(diagrams.join("\n").as_bytes())?;
     } else {
         let texts: Vec<String> = chosen.iter().map(|machine| machine.text()).collect();
-        print!("{}", texts.join("\n"));
+        output::write(texts.join("\n").as_bytes())?;
     }
     Ok(Exit::Success.into())
 }

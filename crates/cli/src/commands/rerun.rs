@@ -54,6 +54,10 @@ async fn retry(server: &Server, id: &str, wait: bool, json: bool) -> Result<Exit
         }
         return Ok(Exit::Success.into());
     }
+    wait::unless_interrupted(server, id, to_the_end(server, id, json)).await
+}
+
+async fn to_the_end(server: &Server, id: &str, json: bool) -> Result<ExitCode> {
     let job = wait::for_job(server, id).await?;
     if json {
         output::json(&job)?;

@@ -13,6 +13,7 @@ use wire::RunId;
 use crate::commands::slots::{self, Executor, SLOTS_MAX};
 use crate::local::data::FOLDER;
 use crate::local::pipeline::Question;
+use crate::local::reading;
 use crate::local::{self, Resume, Wanted};
 use crate::output::usage;
 use crate::view;
@@ -95,7 +96,10 @@ pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
         executor: choice(args),
         slots: args.slots.unwrap_or_else(|| available_parallelism().map_or(1, NonZeroUsize::get) as u32),
     };
-    let mut show = view::local::choose::show(json, args.plain);
+    let given = &args.selection.folder;
+    // As it was typed, which is shorter.
+    let ways = reading::ways_of_run(given, args.data.as_deref(), &data_of(args.data.as_deref(), given));
+    let mut show = view::local::choose::show(json, args.plain, ways);
     let runtime = slots::runtime()?;
     let exit = runtime.block_on(local::run(&wanted, show.as_mut()));
     // What nobody waits for any more is not worth waiting for either.

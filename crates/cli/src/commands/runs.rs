@@ -7,7 +7,7 @@ use server::Clock;
 use wire::Time;
 use wire::api::RunSummary;
 
-use crate::api::Connection;
+use crate::api::Source;
 use crate::database::block_on;
 use crate::output::{self, Exit};
 use crate::view::run::source;
@@ -25,13 +25,13 @@ pub struct Args {
     #[arg(long, value_name = "RUN")]
     after: Option<String>,
     #[command(flatten)]
-    connection: Connection,
+    source: Source,
 }
 
 pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
-    let page = block_on(async {
-        let server = args.connection.open_to_read().await?;
-        Ok(server.runs(args.limit, args.after.as_deref()).await?)
+    let (page, ways) = block_on(async {
+        let server = args.source.open().await?;
+        Ok((server.runs(args.limit, args.after.as_deref()).await?, server.ways))
     })?;
     if json {
         output::json(&page)?;
@@ -48,7 +48,7 @@ pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
     page.items.iter().for_each(|run| table.row(row(run, now)));
     output::write(table.text(Screen::stdout()).as_bytes())?;
     if let Some(next) = page.next {
-        let hint = format!("older: deltaci runs --after {next}");
+        let hint = format!("older: {}", ways.look(&format!("runs --after {next}")));
         eprintln!("{}", Screen::stderr().paint(Style::Dim, &hint));
     }
     Ok(Exit::Success.into())

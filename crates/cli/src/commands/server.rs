@@ -18,10 +18,10 @@ use store::{Postgres, Sqlite, Store};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use wire::TokenSecret;
 
-use crate::database::{Database, FILE, is_postgres};
+use crate::database::{Address, Database};
 use crate::files::allow_many;
 use crate::local::data::{BLOBS, Data};
-use crate::output::Exit;
+use crate::output::{Exit, usage};
 use crate::talk::Talk;
 
 /// How long calls into the disk that nobody waits for any more may hold up the end.
@@ -29,11 +29,15 @@ const SHUTDOWN_MAX: Duration = Duration::from_secs(5);
 
 /// Within the data directory.
 const MIRRORS: &str = "mirrors";
+/// What the client for NATS speaks.
+const NATS_SCHEMES: [&str; 4] = ["nats", "tls", "ws", "wss"];
+/// A person may choose less, and is told.
+const ADMIN_TOKEN_SHORT: usize = 16;
 
 #[derive(clap::Args)]
 pub struct Args {
     /// Where to listen
-    #[arg(long, env = "DELTACI_LISTEN", default_value = "127.0.0.1:7171")]
+    #[arg(long, env = "DELTACI_LISTEN", default_value = "127.0.0.1:7171", value_parser = listen)]
     listen: SocketAddr,
     #[command(flatten)]
     database: Database,
@@ -81,7 +85,9 @@ impl Publishing {
             (Some(path), _) => {
                 Judge::from_file(path).with_context(|| format!("cannot use the policy {}", path.display()))
             }
-            (None, Some(address)) => Judge::from_address(address).context("cannot use --policy-url"),
+            // Not repeated: it may hold a password.
+            (None, Some(address)) => Judge::from_address(address)
+                .map_err(|error| usage(format!("cannot use --policy-url: {error}"))),
             (None, None) => Ok(Judge::Absent),
         }
     }
@@ -93,9 +99,9 @@ struct Timings {
     /// How long a lease lives without a heartbeat
     #[arg(long, env = "DELTACI_LEASE_TTL", default_value = "120s", value_parser = duration)]
     lease_ttl: Duration,
-    /// How often runners are told to send a heartbeat
-    #[arg(long, env = "DELTACI_HEARTBEAT_INTERVAL", default_value = "20s", value_parser = duration)]
-    heartbeat_interval: Duration,
+    /// How often runners are told to send a heartbeat [default: 20s, or a third of --lease-ttl if that is less]
+    #[arg(long, env = "DELTACI_HEARTBEAT_INTERVAL", value_parser = duration)]
+    heartbeat_interval: Option<Duration>,
     /// How long a runner may take to acknowledge a lease
     #[arg(long, env = "DELTACI_ACK_TIMEOUT", default_value = "30s", value_parser = duration)]
     ack_timeout: Duration,
@@ -137,11 +143,30 @@ struct Timings {
     gc_hold: Duration,
 }
 
+/// Heartbeats within the life of a lease, so that one may be late and one lost.
+const HEARTBEATS_A_LEASE: u32 = 3;
+
 impl Timings {
-    fn policy(&self) -> Policy {
-        Policy {
+    /// A lease that ends before its first heartbeat is due ends every job with it.
+    fn heartbeat_interval(&self) -> Result<Duration> {
+        let (ttl, usual) = (self.lease_ttl, Policy::default().heartbeat_interval);
+        let share = ttl / HEARTBEATS_A_LEASE;
+        let interval = self.heartbeat_interval.unwrap_or(usual.min(share));
+        if interval < ttl {
+            return Ok(interval);
+        }
+        Err(usage(format!(
+            "with a heartbeat only every {interval:?}, each lease would end after {ttl:?} before the first of them, and its \
+             job be lost: give --heartbeat-interval at most a third of --lease-ttl, here {share:?}, or make --lease-ttl \
+             three times --heartbeat-interval, here {:?}",
+            interval.saturating_mul(HEARTBEATS_A_LEASE)
+        )))
+    }
+
+    fn policy(&self) -> Result<Policy> {
+        Ok(Policy {
             lease_ttl: self.lease_ttl,
-            heartbeat_interval: self.heartbeat_interval,
+            heartbeat_interval: self.heartbeat_interval()?,
             ack_timeout: self.ack_timeout,
             cancel_deadline: self.cancel_deadline,
             plan_timeout: self.plan_timeout,
@@ -154,32 +179,52 @@ impl Timings {
             cache_ttl: self.cache_ttl,
             collection_hold: self.gc_hold,
             ..Policy::default()
-        }
+        })
     }
 }
 
+/// Nothing that crosses a network or a disk is over sooner.
+const DURATION_MIN: Duration = Duration::from_millis(1);
+
 fn duration(text: &str) -> Result<Duration, String> {
-    let expected = || format!("`{text}` is no duration; expected one such as 300ms, 120s, 60m, 6h or 7d");
-    let days = text.strip_suffix('d').and_then(|days| days.parse::<u32>().ok()).filter(|days| *days > 0);
-    if let Some(days) = days {
-        return Ok(Duration::from_secs(u64::from(days) * 24 * 3600));
-    }
-    let parsed: jiff::SignedDuration = text.parse().map_err(|_| expected())?;
-    Duration::try_from(parsed).ok().filter(|duration| !duration.is_zero()).ok_or_else(expected)
+    let days = text.strip_suffix('d').and_then(|days| days.parse::<u32>().ok());
+    let parsed = match days {
+        Some(days) => jiff::SignedDuration::from_secs(i64::from(days) * 24 * 3600),
+        None => text.parse().map_err(|_| {
+            format!("`{text}` is no duration; expected one such as 300ms, 120s, 60m, 6h or 7d")
+        })?,
+    };
+    Duration::try_from(parsed).ok().filter(|duration| *duration >= DURATION_MIN).ok_or_else(|| {
+        format!("`{text}` is too short: it must be more than zero, and {DURATION_MIN:?} at least")
+    })
+}
+
+fn listen(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        "expected an IP address and a port, such as 127.0.0.1:7171 or [::1]:7171; names are not looked up"
+            .into()
+    })
 }
 
 pub fn run(args: Args) -> Result<ExitCode> {
     args.talk.begin();
+    let address = args.database.address()?;
+    can_be_used(&args)?;
     allow_many();
+<<<<<<< HEAD
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let ended = runtime.block_on(async {
         match &args.database.database {
             Some(address) if is_postgres(address) => {
+=======
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async {
+        match address {
+            Address::Postgres(address) => {
+>>>>>>> w/cli
                 serve(Arc::new(Postgres::open(address).await?), &args, "PostgreSQL").await
             }
-            Some(path) => serve(Arc::new(sqlite(path.as_ref())?), &args, path).await,
-            None => {
-                let path = args.database.data.join(FILE);
+            Address::File(path) => serve(Arc::new(sqlite(path)?), &args, &path.display().to_string()).await,
+            Address::OfData(path) => {
                 let _shared = Data::share(&args.database.data)?;
                 serve(Arc::new(sqlite(&path)?), &args, &path.display().to_string()).await
             }
@@ -187,6 +232,40 @@ pub fn run(args: Args) -> Result<ExitCode> {
     });
     runtime.shutdown_timeout(SHUTDOWN_MAX);
     ended
+}
+
+/// What is wrong in the words alone is said before anything is made or opened.
+fn can_be_used(args: &Args) -> Result<()> {
+    args.timings.policy()?;
+    args.publishing.judge()?;
+    if let Some((scheme, _)) = args.blobs.as_deref().and_then(|place| place.split_once("://"))
+        && scheme != "s3"
+    {
+        return Err(usage(format!(
+            "--blobs: artifacts are not kept at `{scheme}://`; give a folder, or s3://bucket/prefix"
+        )));
+    }
+    if let Some((scheme, _)) = args.nats.as_deref().and_then(|address| address.split_once("://"))
+        && !NATS_SCHEMES.contains(&scheme)
+    {
+        return Err(usage(format!(
+            "--nats: `{scheme}://` is not NATS; give nats://HOST:PORT or tls://HOST:PORT"
+        )));
+    }
+    if args.admin_token().is_some_and(|token| token.len() < ADMIN_TOKEN_SHORT) {
+        eprintln!(
+            "warning: the admin token opens everything, and this one has less than {ADMIN_TOKEN_SHORT} characters; take a \
+             longer one that nobody guesses"
+        );
+    }
+    Ok(())
+}
+
+impl Args {
+    /// One without a letter opens nothing, as when a variable that should hold it does not.
+    fn admin_token(&self) -> Option<&str> {
+        self.admin_token.as_deref().filter(|token| !token.is_empty())
+    }
 }
 
 fn sqlite(path: &Path) -> Result<Sqlite> {
@@ -235,8 +314,8 @@ async fn start<S: Store>(store: Arc<S>, args: &Args) -> Result<Server<S>> {
     let settings = Settings {
         listen: Some(args.listen),
         duty: Duty::All,
-        policy: args.timings.policy(),
-        admin_token: args.admin_token.clone().map(TokenSecret::from),
+        policy: args.timings.policy()?,
+        admin_token: args.admin_token().map(|token| TokenSecret::from(token.to_owned())),
         outbox: Rules { nats: args.nats.clone(), allow_private: args.allow_private_webhooks },
         blobs: blobs(args).await?,
         judge: args.publishing.judge()?,
@@ -305,8 +384,11 @@ mod tests {
         ] {
             assert_eq!(duration(text), Ok(Duration::from_millis(millis)), "{text}");
         }
-        for text in ["", "0s", "-1s", "5", "soon", "d", "0d", "-1d"] {
-            assert!(duration(text).is_err(), "{text}");
+        for text in ["", "5", "soon", "d", "-1d"] {
+            assert!(duration(text).unwrap_err().contains("such as 300ms"), "{text}");
+        }
+        for text in ["0s", "0d", "-1s", "1ns", "999us"] {
+            assert!(duration(text).unwrap_err().contains("more than zero, and 1ms at least"), "{text}");
         }
     }
 }

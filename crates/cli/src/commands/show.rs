@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use server::Clock;
 
-use crate::api::{Connection, Server};
+use crate::api::{Server, Source};
 use crate::commands::named::Named;
 use crate::database::block_on;
 use crate::output::{self, Exit};
@@ -17,13 +17,13 @@ pub struct Args {
     /// A run (run_…) or a job (job_…, or the id its submitter chose)
     id: String,
     #[command(flatten)]
-    connection: Connection,
+    source: Source,
 }
 
 pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
     let named = Named::parse(&args.id)?;
     block_on(async {
-        let server = args.connection.open_to_read().await?;
+        let server = args.source.open().await?;
         match named {
             Named::Run(id) => show_run(&server, &id, json).await,
             Named::Job(id) => show_job(&server, &id, json).await,
@@ -38,7 +38,7 @@ async fn show_run(server: &Server, id: &str, json: bool) -> Result<()> {
         return output::json(&run);
     }
     let details = details::of_run(server, &run).await?;
-    let text = view::run::whole(Screen::stdout(), &run, &details, Clock::start().now());
+    let text = view::run::whole(Screen::stdout(), &run, &details, Clock::start().now(), &server.ways);
     output::write(text.as_bytes())
 }
 
@@ -47,5 +47,5 @@ async fn show_job(server: &Server, id: &str, json: bool) -> Result<()> {
     if json {
         return output::json(&job);
     }
-    output::write(view::job::whole(Screen::stdout(), &job, Clock::start().now()).as_bytes())
+    output::write(view::job::whole(Screen::stdout(), &job, Clock::start().now(), &server.ways).as_bytes())
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use clap::builder::NonEmptyStringValueParser;
 use server::Mint;
 use wire::api::{Plan, PlannedJob, RunView, TriggerRun, Trust};
 
@@ -48,7 +49,7 @@ pub struct Args {
     #[arg(long, value_name = "COMMIT")]
     base: Option<String>,
     /// The same key again is the same run
-    #[arg(long, value_name = "TRIGGER_KEY")]
+    #[arg(long, value_name = "TRIGGER_KEY", value_parser = NonEmptyStringValueParser::new())]
     key: Option<String>,
     /// Stop the rest after the first required failure
     #[arg(long)]

@@ -4,14 +4,14 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
-use crate::output::Exit;
+use crate::output::{self, Exit};
 
 pub fn run(json: bool) -> Result<ExitCode> {
     let version = env!("CARGO_PKG_VERSION");
     if json {
-        println!("{}", serde_json::json!({ "version": version }));
+        output::line(serde_json::json!({ "version": version }))?;
     } else {
-        println!("deltaci {version}");
+        output::line(format!("deltaci {version}"))?;
     }
     Ok(Exit::Success.into())
 }

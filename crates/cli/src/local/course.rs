@@ -18,6 +18,7 @@ use super::follow::Follower;
 use super::happening::{Happening, Show};
 use super::signals::Said;
 use super::staff::{News, Staff};
+use crate::outcome;
 use crate::output::Exit;
 
 /// Between two looks into the records, however often they change.
@@ -62,7 +63,7 @@ impl<'a, S: Store> Course<'a, S> {
             bail!("the runner of this process cannot work: {trouble}");
         }
         let state = follower.ended.clone().unwrap_or_default();
-        let exit = exit_of(&state, &follower.classes());
+        let exit = outcome::of_ended(&state, follower.classes().into_iter().map(outcome::of_class));
         let ended = Happening::RunEnded { run: follower.run, state, jobs: follower.lines(plan) };
         self.tell(&ended);
         Ok(exit)
@@ -181,45 +182,5 @@ async fn news(staff: &mut Option<Staff>) -> News {
     match staff {
         Some(staff) => staff.news().await,
         None => std::future::pending().await,
-    }
-}
-
-/// When all that failed, failed for the same reason, the run did too.
-fn exit_of(state: &str, classes: &[&str]) -> Exit {
-    let of_class = |class: &&str| match *class {
-        "timeout" => Exit::TimedOut,
-        "infra" | "runner_startup" | "runner_lost" => Exit::Infrastructure,
-        _ => Exit::Failed,
-    };
-    match state {
-        "SUCCESS" => Exit::Success,
-        "CANCELED" => Exit::Canceled,
-        "TIMEOUT" => Exit::TimedOut,
-        _ => {
-            let mut exits = classes.iter().map(of_class);
-            let first = exits.next().unwrap_or(Exit::Failed);
-            if exits.all(|exit| exit == first) { first } else { Exit::Failed }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_run_ends_with_the_code_of_what_failed_it() {
-        for (state, classes, code) in [
-            ("SUCCESS", &[][..], 0),
-            ("CANCELED", &[], 3),
-            ("TIMEOUT", &[], 6),
-            ("FAILED", &["test"], 1),
-            ("FAILED", &["timeout", "timeout"], 6),
-            ("FAILED", &["infra", "runner_lost"], 5),
-            ("FAILED", &["infra", "lint"], 1),
-            ("FAILED", &[], 1),
-        ] {
-            assert_eq!(exit_of(state, classes).code(), code, "{state} {classes:?}");
-        }
     }
 }

@@ -167,7 +167,16 @@ impl<S: Store> Follower<S> {
         watched.state = Some(state_of_job(to));
         let failure = match to {
             attempt::State::Succeeded | attempt::State::Canceled => None,
-            _ => failure(self.engine.store().job_file(job).await?, index, watched),
+            attempt::State::Created
+            | attempt::State::Queued
+            | attempt::State::Leased
+            | attempt::State::Starting
+            | attempt::State::Running
+            | attempt::State::Uploading
+            | attempt::State::CancelRequested
+            | attempt::State::Failed
+            | attempt::State::TimedOut
+            | attempt::State::Stale => failure(self.engine.store().job_file(job).await?, index, watched),
         };
         watched.class = failure.as_ref().map(|failure| failure.class.clone());
         let next = format!("{job}/{}", index + 1);
@@ -198,9 +207,9 @@ impl<S: Store> Follower<S> {
     }
 
     /// The classes of the failures that failed the run.
-    pub fn classes(&self) -> Vec<&str> {
+    pub fn classes(&self) -> Vec<Option<&str>> {
         let failed = self.jobs.values().filter(|job| job.required && job.state == Some("FAILED"));
-        failed.map(|job| job.class.as_deref().unwrap_or_default()).collect()
+        failed.map(|job| job.class.as_deref()).collect()
     }
 }
 
@@ -249,7 +258,16 @@ fn state_of_job(ended: attempt::State) -> &'static str {
     match ended {
         attempt::State::Succeeded => "SUCCEEDED",
         attempt::State::Canceled => "CANCELED",
-        _ => "FAILED",
+        attempt::State::Created
+        | attempt::State::Queued
+        | attempt::State::Leased
+        | attempt::State::Starting
+        | attempt::State::Running
+        | attempt::State::Uploading
+        | attempt::State::CancelRequested
+        | attempt::State::Failed
+        | attempt::State::TimedOut
+        | attempt::State::Stale => "FAILED",
     }
 }
 

@@ -20,6 +20,7 @@ use wire::{Digest, TenantId};
 use super::ground;
 use crate::output::{Exit, Problem, usage};
 use crate::view::screen::Screen;
+use crate::view::ways;
 
 /// Of the pipeline file; the reader itself allows less.
 const FILE_BYTES_MAX: u64 = 4 << 20;
@@ -87,13 +88,25 @@ fn look(question: Question) -> Result<Seen> {
     let (head, listing) = (folder.head()?, folder.listing()?);
     let pipeline = match folder.read(FILE_NAME.as_bytes(), FILE_BYTES_MAX)? {
         Some(bytes) => file::read(&bytes).map_err(|problems| wrong(&problems, &bytes))?,
-        None => found(&folder, &listing.tree).pipeline,
+        None => something(found(&folder, &listing.tree).pipeline, &question.folder)?,
     };
     let difference = match &question.base {
         Some(base) => folder.difference(&listing, base),
         None => Difference::NotAsked,
     };
     Ok(Seen { question, folder, listing, head, difference, pipeline })
+}
+
+/// A folder that is not the one that was meant must not look like a success. Who wants no job at all writes a file.
+fn something(pipeline: Pipeline, folder: &Path) -> Result<Pipeline> {
+    if !pipeline.jobs.is_empty() {
+        return Ok(pipeline);
+    }
+    let place = ways::path(folder);
+    Err(usage(format!(
+        "there is nothing to run in {place}: it has no {FILE_NAME}, and no project was found in it (Cargo, npm, Go, Python, \
+         .NET, Make); `deltaci init {place}` writes a first file"
+    )))
 }
 
 fn found(folder: &Folder, tree: &Tree) -> Discovered {

@@ -114,7 +114,19 @@ fn serve(shared: &Shared, client: TcpStream) {
             Some(Fault::LostRequest) => return,
             Some(Fault::Delayed) => shared.delay(),
             Some(Fault::Doubled) => drop(shared.pass_on(&mut server, &request, || false)),
-            _ => {}
+            Some(
+                Fault::LostAnswer // once there is one
+                | Fault::KillServer
+                | Fault::KillRunner
+                | Fault::StopServer
+                | Fault::FreezeServer
+                | Fault::FreezeRunner
+                | Fault::Cut
+                | Fault::FillDisk
+                | Fault::SetClock
+                | Fault::SetClockBetween,
+            )
+            | None => {}
         }
         let number = shared.wanted(&request);
         // A client that hangs up takes its request along; within a cut nobody hears that.

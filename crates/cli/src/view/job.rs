@@ -8,15 +8,16 @@ use super::screen::{Screen, Style, one_line};
 use super::state::Look;
 use super::table::{Cell, Table};
 use super::time::{ago, size, took};
+use super::ways::{Ways, quoted};
 
-pub fn whole(screen: Screen, job: &JobView, now: Time) -> String {
+pub fn whole(screen: Screen, job: &JobView, now: Time, ways: &Ways) -> String {
     let mut text = head(screen, job, now);
     if !job.attempts.is_empty() {
         text.push('\n');
         text.push_str(&attempts(screen, job, now));
     }
     text.push_str(&results(screen, job));
-    let next = next_steps(job);
+    let next = next_steps(job, ways);
     if !next.is_empty() {
         text.push('\n');
         text.push_str(&screen.listed("next:", &next));
@@ -95,16 +96,17 @@ fn results(screen: Screen, job: &JobView) -> String {
     if text.is_empty() { text } else { format!("\n{text}") }
 }
 
-fn next_steps(job: &JobView) -> Vec<String> {
+fn next_steps(job: &JobView, ways: &Ways) -> Vec<String> {
     let id = job.uid;
     let never_began = job.attempts.iter().all(|attempt| attempt.executions.is_empty());
     match job.state.as_str() {
         "SUCCEEDED" => Vec::new(),
-        "FAILED" | "CANCELED" if never_began => vec![format!("deltaci explain {id}")],
+        "FAILED" | "CANCELED" if never_began => vec![ways.look(&format!("explain {id}"))],
         "FAILED" | "CANCELED" => {
             let rerun = job.run_id.map_or(id.to_string(), |run| format!("{run} --failed"));
-            vec![format!("deltaci logs {id}"), format!("deltaci rerun {rerun}")]
+            let again = ways.again(&format!("rerun {rerun}"), &format!(" --job {}", quoted(&job.name)));
+            [ways.look(&format!("logs {id}"))].into_iter().chain(again).collect()
         }
-        _ => vec![format!("deltaci logs {id} --follow")],
+        _ => vec![ways.look(&format!("logs {id} --follow"))],
     }
 }

@@ -14,3 +14,4 @@ pub mod table;
 pub mod time;
 pub mod timeline;
 pub mod tree;
+pub mod ways;

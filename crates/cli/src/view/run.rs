@@ -12,6 +12,7 @@ use super::state::{Look, of_run};
 use super::table::{Cell, Table};
 use super::time::{ago, took};
 use super::tree::branches;
+use super::ways::Ways;
 use crate::outcome::run_is_over;
 
 /// Letters of a commit that are enough for people.
@@ -19,7 +20,13 @@ const COMMIT_LETTERS: usize = 10;
 /// Reasons that are shown; the rest is one `show` away.
 const REASONS_MAX: usize = 10;
 
-pub fn whole(screen: Screen, run: &RunView, details: &HashMap<JobId, JobView>, now: Time) -> String {
+pub fn whole(
+    screen: Screen,
+    run: &RunView,
+    details: &HashMap<JobId, JobView>,
+    now: Time,
+    ways: &Ways,
+) -> String {
     let mut text = head(screen, &run.run, now);
     if !run.jobs.is_empty() {
         text.push('\n');
@@ -34,7 +41,7 @@ pub fn whole(screen: Screen, run: &RunView, details: &HashMap<JobId, JobView>, n
         text.push('\n');
         text.push_str(&reasons);
     }
-    let next = next_steps(run);
+    let next = next_steps(run, ways);
     if !next.is_empty() {
         text.push('\n');
         text.push_str(&screen.listed("next:", &next));
@@ -151,17 +158,17 @@ pub fn why(attempt: &AttemptView) -> String {
 }
 
 /// What a person may want to do now.
-pub fn next_steps(run: &RunView) -> Vec<String> {
+pub fn next_steps(run: &RunView, ways: &Ways) -> Vec<String> {
     let id = run.run.id;
     match of_run(&run.run) {
         "SUCCESS" => Vec::new(),
         "FAILED" | "TIMEOUT" | "CANCELED" => {
             let failed = run.jobs.iter().filter(|job| job.state == "FAILED");
             let worst = failed.max_by_key(|job| job.required);
-            let logs = worst.map(|job| format!("deltaci logs {}", job.id));
-            let rerun = (!run.jobs.is_empty()).then(|| format!("deltaci rerun {id} --failed"));
-            logs.into_iter().chain(rerun).collect()
+            let logs = worst.map(|job| ways.look(&format!("logs {}", job.id)));
+            let again = ways.again(&format!("rerun {id} --failed"), "").filter(|_| !run.jobs.is_empty());
+            logs.into_iter().chain(again).collect()
         }
-        _ => vec![format!("deltaci logs {id} --follow")],
+        _ => vec![ways.look(&format!("logs {id} --follow"))],
     }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::harness::wait_until;
 use crate::{deltaci, stderr};
 
 #[test]
@@ -25,4 +26,42 @@ fn postgres_needs_an_address() {
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("--database postgres://"));
+}
+
+#[test]
+fn amounts_that_measure_nothing_are_wrong_usage() {
+    for words in [
+        "kernel --seconds nan",
+        "kernel --seconds 1e30",
+        "kernel --seconds 0",
+        "kernel --callers 0",
+        "kernel --rounds 0",
+        "protocol --seconds=-1",
+        "protocol --connections 0",
+        "artifacts --large 0",
+        "artifacts --small-kib 99999999999",
+        "collection --garbage 0",
+        "local --jobs 0",
+    ] {
+        let output = deltaci(&["bench"].into_iter().chain(words.split(' ')).collect::<Vec<_>>());
+        assert_eq!(output.status.code(), Some(2), "{words}: {}", stderr(&output));
+        assert!(
+            stderr(&output).contains(" to 3600") || stderr(&output).contains("in 1..="),
+            "{}",
+            stderr(&output)
+        );
+    }
+}
+
+#[test]
+fn a_measurement_that_is_interrupted_leaves_no_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = crate::harness::binary(&["bench", "kernel", "--seconds", "600"]);
+    let mut child = command.current_dir(folder.path()).spawn().unwrap();
+    let left = || std::fs::read_dir(folder.path()).unwrap().count();
+    wait_until("it has begun", || left() == 1);
+    let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    assert_eq!(child.wait().unwrap().code(), Some(3));
+    assert_eq!(left(), 0);
 }

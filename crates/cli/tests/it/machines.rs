@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::harness::binary;
 use crate::{deltaci, stderr, stdout};
 
 #[test]
@@ -50,4 +51,30 @@ fn an_unknown_machine_is_a_usage_error_that_lists_the_known_ones() {
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("no machine is called `jobs`") && stderr(&output).contains("attempt"));
     assert!(stdout(&output).is_empty());
+}
+
+/// Every way in which something is printed, on a disk that is full and into a pipe that nobody reads.
+#[test]
+fn a_full_disk_is_an_error_and_a_closed_pipe_is_none() {
+    for words in [
+        "version",
+        "version --json",
+        "machines",
+        "machines --json",
+        "machines --mermaid",
+        "bench kernel --rounds 1 --seconds 0.01 --callers 1",
+        "bench kernel --rounds 1 --seconds 0.01 --callers 1 --json",
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = binary(&words.split(' ').collect::<Vec<_>>());
+        command.current_dir(folder.path());
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = command.stdout(full).output().unwrap();
+        assert_eq!(output.status.code(), Some(5), "{words}: {}", stderr(&output));
+        assert!(stderr(&output).contains("No space left"), "{words}: {}", stderr(&output));
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = command.stdout(writer).output().unwrap();
+        assert_eq!((output.status.code(), stderr(&output)), (Some(0), ""), "{words}");
+    }
 }

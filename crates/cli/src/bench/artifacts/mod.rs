@@ -10,14 +10,16 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use crate::bench::amounts::{CALLERS_MAX, ITEMS_MAX, KIB_MAX, MIB_MAX, ROUNDS_MAX, count};
 use crate::bench::artifacts::sides::{Content, Side};
+use crate::bench::folder::Folder;
 use crate::bench::protocol::processes::{Memory, Server};
 use crate::bench::report::middle;
-use crate::bench::told::{row, told};
+use crate::bench::told::{Rows, told};
 use crate::output::progress;
 
 #[derive(clap::Args)]
@@ -26,18 +28,18 @@ pub struct Args {
     #[arg(long)]
     registry: Option<SocketAddr>,
     /// How large the large blob is, in MiB
-    #[arg(long, default_value_t = 1_024)]
+    #[arg(long, default_value_t = 1_024, value_parser = count::<usize>(MIB_MAX))]
     large: usize,
     /// How many small blobs there are
-    #[arg(long, default_value_t = 2_000)]
+    #[arg(long, default_value_t = 2_000, value_parser = count::<usize>(ITEMS_MAX))]
     small: usize,
     /// How large a small one is, in KiB
-    #[arg(long, default_value_t = 16)]
+    #[arg(long, default_value_t = 16, value_parser = count::<usize>(KIB_MAX))]
     small_kib: usize,
-    #[arg(long, default_value_t = 8)]
+    #[arg(long, default_value_t = 8, value_parser = count::<usize>(CALLERS_MAX))]
     connections: usize,
     /// In each, both sides do everything once
-    #[arg(long, default_value_t = 3)]
+    #[arg(long, default_value_t = 3, value_parser = count::<usize>(ROUNDS_MAX))]
     rounds: usize,
 }
 
@@ -80,15 +82,15 @@ struct Report {
 pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let report = runtime.block_on(measure(args))?;
-    told(&report, json, Report::print)
+    told(&report, json, Report::tell)
 }
 
 async fn measure(args: &Args) -> Result<Report> {
-    let folder = tempfile::tempdir_in(".").context("a folder for the benchmark")?;
+    let folder = Folder::make()?;
     let server = Server::start(&folder.path().join("server")).await?;
     let ours = Side::Ours { address: server.address, token: server.submitter.clone() };
     let peer = args.registry.map(|address| Side::Registry { address });
-    let rounds = args.rounds.max(1);
+    let rounds = args.rounds;
     let (mut disk, mut hash) = (Vec::new(), Vec::new());
     let (mut our_large, mut peer_large) = (Vec::new(), Vec::new());
     for round in 0..rounds {
@@ -242,31 +244,35 @@ impl Small {
 }
 
 impl Report {
-    fn print(&self) {
+    fn tell(&self, rows: &mut Rows) {
         let limit = self.disk_mb_per_second.min(self.sha256_mb_per_second);
         let rate = |figure: f64| format!("{figure:.0} MB/s");
-        row("disk, with fsync", rate(self.disk_mb_per_second), format!("{} MiB", self.large_mib));
-        row("SHA-256", rate(self.sha256_mb_per_second), "one core");
+        rows.row("disk, with fsync", rate(self.disk_mb_per_second), format!("{} MiB", self.large_mib));
+        rows.row("SHA-256", rate(self.sha256_mb_per_second), "one core");
         let part = |figure: f64| format!("{:.0} % of the lower of the two", 100.0 * figure / limit);
         let Large { push_mb_per_second, parts_mb_per_second, pull_mb_per_second } = self.ours.large;
         let push = self.beside(part(push_mb_per_second), |it| it.large.push_mb_per_second);
-        row("push", rate(push_mb_per_second), push);
+        rows.row("push", rate(push_mb_per_second), push);
         if let Some(parts) = parts_mb_per_second {
-            row("push by parts", rate(parts), part(parts));
+            rows.row("push by parts", rate(parts), part(parts));
         }
         let pull = self.beside(String::new(), |it| it.large.pull_mb_per_second);
-        row("pull", rate(pull_mb_per_second), pull);
+        rows.row("pull", rate(pull_mb_per_second), pull);
         let small = format!("{} of {} KiB on {} connections", self.small, self.small_kib, self.connections);
         let each = |figure: f64| format!("{figure:.0}/s");
         let Small { pushes_per_second, pulls_per_second } = self.ours.small;
-        row("small pushes", each(pushes_per_second), self.beside(small, |it| it.small.pushes_per_second));
+        rows.row(
+            "small pushes",
+            each(pushes_per_second),
+            self.beside(small, |it| it.small.pushes_per_second),
+        );
         let pulls = self.beside(String::new(), |it| it.small.pulls_per_second);
-        row("small pulls", each(pulls_per_second), pulls);
+        rows.row("small pulls", each(pulls_per_second), pulls);
         let mib = |kib: u64| format!("{:.1} MiB", kib as f64 / 1024.0);
         let peak = mib(self.server_large.peak_kib);
-        row("server's memory", peak, "at most, while the large blobs came and went");
+        rows.row("server's memory", peak, "at most, while the large blobs came and went");
         let note = format!("after all; at most {}", mib(self.server_after.peak_kib));
-        row("", mib(self.server_after.resident_kib), note);
+        rows.row("", mib(self.server_after.resident_kib), note);
     }
 
     fn beside(&self, note: String, figure: fn(&Rates) -> f64) -> String {

@@ -12,9 +12,11 @@ mod throughput;
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::ValueEnum;
 
+use crate::bench::amounts::{CALLERS_MAX, ITEMS_MAX, ROUNDS_MAX, count, seconds};
+use crate::bench::folder::Folder;
 use crate::bench::protocol::report::Report;
 use crate::bench::told::told;
 use crate::files::allow_many;
@@ -25,25 +27,25 @@ pub struct Args {
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Part>,
     /// Connections that send messages at once
-    #[arg(long, default_value_t = 256)]
+    #[arg(long, default_value_t = 256, value_parser = count::<usize>(CALLERS_MAX))]
     connections: usize,
     /// Rounds of messages; in each, the echo is measured before and after
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 5, value_parser = count::<usize>(ROUNDS_MAX))]
     rounds: usize,
     /// How long the messages of a round run
-    #[arg(long, default_value_t = 2.0)]
+    #[arg(long, default_value_t = 2.0, value_parser = seconds)]
     seconds: f64,
     /// How often the time from submit to lease is taken
-    #[arg(long, default_value_t = 300)]
+    #[arg(long, default_value_t = 300, value_parser = count::<usize>(ITEMS_MAX))]
     samples: usize,
     /// How many runners are many
-    #[arg(long, default_value_t = 2_000)]
+    #[arg(long, default_value_t = 2_000, value_parser = count::<usize>(CALLERS_MAX))]
     idle_runners: usize,
     /// Trivial jobs, one after the other
-    #[arg(long, default_value_t = 100)]
+    #[arg(long, default_value_t = 100, value_parser = count::<usize>(ITEMS_MAX))]
     jobs: usize,
     /// Trivial jobs, all at once
-    #[arg(long, default_value_t = 200)]
+    #[arg(long, default_value_t = 200, value_parser = count::<usize>(ITEMS_MAX))]
     burst: usize,
 }
 
@@ -61,25 +63,25 @@ pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
     allow_many();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let report = runtime.block_on(measure(args))?;
-    told(&report, json, Report::print)
+    told(&report, json, Report::tell)
 }
 
 async fn measure(args: &Args) -> Result<Report> {
     // Where data would be in real life: on a disk, not in memory.
-    let folder = tempfile::tempdir_in(".").context("a folder for the benchmark")?;
+    let folder = Folder::make()?;
     let folder = folder.path();
     let wanted = |part: Part| args.only.is_empty() || args.only.contains(&part);
     let mut report = Report::default();
     if wanted(Part::Messages) {
-        let (folder, connections) = (folder.join("messages"), args.connections.max(1));
-        let rounds = args.rounds.max(1);
+        let (folder, connections) = (folder.join("messages"), args.connections);
+        let rounds = args.rounds;
         report.throughput = Some(throughput::measure(&folder, connections, rounds, args.seconds).await?);
     }
     if wanted(Part::Pickup) {
-        report.pickup = Some(pickup::measure(folder, args.samples.max(1), args.idle_runners.max(1)).await?);
+        report.pickup = Some(pickup::measure(folder, args.samples, args.idle_runners).await?);
     }
     if wanted(Part::Jobs) {
-        report.jobs = Some(jobs::measure(folder, args.jobs.max(1), args.burst.max(1)).await?);
+        report.jobs = Some(jobs::measure(folder, args.jobs, args.burst).await?);
     }
     Ok(report)
 }

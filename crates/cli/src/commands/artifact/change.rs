@@ -24,11 +24,14 @@ pub struct Args {
 
 #[derive(clap::Args)]
 pub struct TombstoneArgs {
-    #[command(flatten)]
-    args: Args,
+    #[arg(value_name = "PACKAGE@VERSION")]
+    named: VersionName,
     /// How long it can be restored, such as 12h or 30d
     #[arg(long, value_name = "TIME", default_value = "30d", value_parser = retention)]
     retention: Duration,
+    // The last: what follows would be under its heading.
+    #[command(flatten)]
+    connection: Connection,
 }
 
 pub fn publish(args: &Args, json: bool) -> Result<ExitCode> {
@@ -38,8 +41,8 @@ pub fn publish(args: &Args, json: bool) -> Result<ExitCode> {
 }
 
 pub fn tombstone(args: &TombstoneArgs, json: bool) -> Result<ExitCode> {
-    let server = args.args.connection.open()?;
-    let VersionName { package, version } = &args.args.named;
+    let server = args.connection.open()?;
+    let VersionName { package, version } = &args.named;
     let tombstone = Tombstone { retention_seconds: Decimal::from_duration(args.retention) };
     said(&block_on(async { Ok(server.tombstone(package, version, &tombstone).await?) })?, json)
 }

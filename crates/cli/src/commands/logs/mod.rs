@@ -9,11 +9,12 @@ use std::process::ExitCode;
 use anyhow::Result;
 use wire::api::{JobSummary, RunView};
 
-use crate::api::Connection;
+use crate::api::Source;
 use crate::commands::named::Named;
 use crate::database::block_on;
 use crate::output::usage;
 use crate::view::screen::{Screen, Style, fitted, one_line, width};
+use crate::wait;
 
 /// Names before lines are cut to this.
 const NAME_COLUMNS_MAX: usize = 28;
@@ -31,7 +32,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     job: Option<String>,
     #[command(flatten)]
-    connection: Connection,
+    source: Source,
 }
 
 pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
@@ -40,7 +41,7 @@ pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
         return Err(usage("--job goes with a run; this is a job already"));
     }
     block_on(async {
-        let server = args.connection.open_to_read().await?;
+        let server = args.source.open().await?;
         let named = match (named, &args.job) {
             (Named::Run(id), Some(name)) => Named::Job(job_called(&server.run(&id).await?, name)?),
             (named, _) => named,
@@ -48,8 +49,12 @@ pub fn run(args: &Args, json: bool) -> Result<ExitCode> {
         match (named, args.follow) {
             (Named::Job(id), false) => whole::of_job(&server, &id, json).await,
             (Named::Run(id), false) => whole::of_run(&server, &id, json).await,
-            (Named::Job(id), true) => follow::of_job(&server, &id, json).await,
-            (Named::Run(id), true) => follow::of_run(&server, &id, json).await,
+            (Named::Job(id), true) => {
+                wait::unless_interrupted(&server, &id, follow::of_job(&server, &id, json)).await
+            }
+            (Named::Run(id), true) => {
+                wait::unless_interrupted(&server, &id, follow::of_run(&server, &id, json)).await
+            }
         }
     })
 }

@@ -10,6 +10,7 @@ use super::lines::{Lines, Tail};
 use super::said;
 use crate::local::happening::{Failure, Happening, JobLine, PlannedJob};
 use crate::view::screen::one_line;
+use crate::view::ways::Ways;
 
 /// Failures whose last lines are kept; of more than these a person reads the logs.
 pub const FAILURES_KEPT_MAX: usize = 20;
@@ -21,6 +22,8 @@ pub struct Board {
     colours: bool,
     failures_kept: usize,
     pub cancel: Option<Cancel>,
+    /// For what is suggested.
+    pub ways: Ways,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +71,15 @@ pub enum Phase {
 
 impl Board {
     pub fn new(colours: bool) -> Board {
-        Board { run: None, jobs: Vec::new(), places: HashMap::new(), colours, failures_kept: 0, cancel: None }
+        Board {
+            run: None,
+            jobs: Vec::new(),
+            places: HashMap::new(),
+            colours,
+            failures_kept: 0,
+            cancel: None,
+            ways: Ways::here(),
+        }
     }
 
     /// When the run began, as its id knows.

@@ -10,6 +10,7 @@ use super::canvas::Canvas;
 use super::{report, said};
 use crate::local::happening::{Happening, Show};
 use crate::view::screen::{Screen, Size, Style};
+use crate::view::ways::Ways;
 
 /// Ten times a second is smooth, and costs next to nothing.
 const DRAW_EVERY: Duration = Duration::from_millis(100);
@@ -43,6 +44,11 @@ impl<W: Write> Live<W> {
             executors: HashSet::new(),
             is_over: false,
         }
+    }
+
+    pub fn suggesting(mut self, ways: Ways) -> Live<W> {
+        self.board.ways = ways;
+        self
     }
 
     fn layout(&self) -> Layout {

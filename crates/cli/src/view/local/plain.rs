@@ -12,6 +12,7 @@ use crate::local::happening::{Happening, Show};
 use crate::view::screen::{Screen, Style, one_line, width};
 use crate::view::state::Look;
 use crate::view::time::took;
+use crate::view::ways::Ways;
 
 /// Longer names are not waited for by the others.
 const NAME_COLUMNS_MAX: usize = 24;
@@ -28,6 +29,11 @@ impl<W: Write> Plain<W> {
     pub fn new(out: W, screen: Screen) -> Plain<W> {
         let board = Board::new(screen.has_colours());
         Plain { out, screen, board, name_columns: 0, executors: HashSet::new() }
+    }
+
+    pub fn suggesting(mut self, ways: Ways) -> Plain<W> {
+        self.board.ways = ways;
+        self
     }
 
     /// Nobody may be reading any more; the run goes on.

@@ -10,6 +10,7 @@ use super::said;
 use crate::view::screen::{Screen, Style, width, wrapped};
 use crate::view::state::Look;
 use crate::view::time::{grouped, took};
+use crate::view::ways::quoted;
 
 pub fn end(screen: Screen, board: &Board, run: RunId, state: &str, now: Duration) -> String {
     let mut text = String::new();
@@ -44,11 +45,9 @@ fn failure(screen: Screen, board: &Board, entry: &Entry, run: RunId) -> String {
         text.push_str(&sentence(screen, &format!("not run because of it: {names}")));
     }
     let name = quoted(&entry.planned.name);
-    let next = [
-        format!("deltaci logs {run} --job {name}"),
-        format!("deltaci explain {run}"),
-        format!("deltaci run --job {name}"),
-    ];
+    let (ways, job) = (&board.ways, format!(" --job {name}"));
+    let looks = [ways.look(&format!("logs {run}{job}")), ways.look(&format!("explain {run}"))];
+    let next: Vec<String> = looks.into_iter().chain(ways.again("", &job)).collect();
     text.push_str(&screen.listed("  next:", &next));
     text
 }
@@ -143,25 +142,4 @@ fn summary(screen: Screen, board: &Board, run: RunId, state: &str, now: Duration
     let fits = screen.columns.is_none_or(|columns| all <= columns);
     let gap = if fits { "  " } else { "\n" };
     format!("{}  {said}{gap}{}\n", screen.paint(look.style, state), screen.paint(Style::Dim, &run))
-}
-
-/// A name as a word of a shell.
-fn quoted(name: &str) -> String {
-    let is_plain = |letter: char| letter.is_alphanumeric() || "-_./:@%+=,".contains(letter);
-    match !name.is_empty() && name.chars().all(is_plain) {
-        true => name.into(),
-        false => format!("'{}'", crate::view::screen::one_line(name).replace('\'', r"'\''")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_that_a_shell_would_take_apart_is_quoted() {
-        assert_eq!(quoted("unit-tests"), "unit-tests");
-        assert_eq!(quoted("unit (debug)"), "'unit (debug)'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-    }
 }

@@ -15,6 +15,8 @@ fn a_run_at_work_is_cancelled_and_keeps_the_reason() {
     assert!(site.said(&["show", &run]).contains("wrong branch"));
     let again = site.json(&["cancel", &run]);
     assert_eq!(again["over"], true, "asked twice is asked once");
+    let again = site.exits(0, &["cancel", &run]);
+    assert_eq!(stderr(&again), "⊘ canceled\n", "what it came to, and not that it was reported");
 }
 
 #[test]

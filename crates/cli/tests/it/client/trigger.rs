@@ -1,10 +1,10 @@
 //! `deltaci trigger`: each way to say what shall run, and each way it can end.
 
 use std::io::Write;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use super::{state_of, wait_for_state};
-use crate::harness::Site;
+use crate::harness::{Site, binary, wait_until};
 use crate::{stderr, stdout};
 
 #[test]
@@ -96,5 +96,38 @@ fn what_cannot_run_is_a_usage_error() {
         let output = site.exits(2, words);
         assert!(stderr(&output).contains(says), "{words:?}: {}", stderr(&output));
         assert!(stdout(&output).is_empty());
+    }
+}
+
+#[test]
+fn ctrl_c_ends_the_looking_on_and_says_that_the_run_goes_on() {
+    let site = Site::start();
+    let run = site.said(&["trigger", "--step", "true"]);
+    for words in [&["logs", &run, "--follow"][..], &["trigger", "--step", "true", "--key", "k", "--wait"]] {
+        let log = std::fs::File::create(site.folder.path().join("log")).unwrap();
+        let mut command = site.command(words);
+        let mut child = command.stdout(Stdio::null()).stderr(log).spawn().unwrap();
+        let caught = format!("/proc/{}/status", child.id());
+        wait_until("it hears Ctrl-C", || {
+            std::fs::read_to_string(&caught).is_ok_and(|it| catches_interrupts(&it))
+        });
+        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{words:?}");
+        let said = std::fs::read_to_string(site.folder.path().join("log")).unwrap();
+        assert!(said.contains("goes on; cancel it with `deltaci cancel run_"), "{words:?}: {said}");
+    }
+    assert_eq!(site.json(&["runs"])["items"].as_array().unwrap().len(), 2);
+}
+
+/// By the mask in a process's status; SIGINT is its second signal.
+fn catches_interrupts(status: &str) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 0b10 != 0)
+}
+
+#[test]
+fn a_key_without_a_letter_is_wrong_usage() {
+    for words in [&["trigger", "--step", "true", "--key", ""][..], &["explain", ""], &["show", ""]] {
+        assert_eq!(binary(words).output().unwrap().status.code(), Some(2), "{words:?}");
     }
 }

@@ -67,3 +67,74 @@ fn a_plan_says_what_would_run_and_writes_nothing() {
     assert_eq!(plan["jobs"][1]["reasons"][0]["rule"], "unchanged");
     assert!(!folder.path().join(".deltaci").exists());
 }
+
+/// What is suggested, each without its `deltaci`.
+fn suggested(text: &str) -> Vec<Vec<String>> {
+    let after = text.split_once("next: ").expect("something is suggested").1;
+    let commands = after.lines().map_while(|line| line.trim_start().strip_prefix("deltaci "));
+    commands.map(|command| command.split(' ').map(String::from).collect()).collect()
+}
+
+#[test]
+fn what_is_suggested_works_from_where_it_was_printed() {
+    let folder = folder_with(&[job("bad", &[], &["echo hello there", "exit 3"])]);
+    let above = folder.beside("").canonicalize().expect("a folder");
+    let here = |words: &[String]| {
+        let mut command = command(&above);
+        command
+            .args(words)
+            .env("XDG_CACHE_HOME", folder.beside("caches"))
+            .output()
+            .expect("the binary starts")
+    };
+    let words = |text: &str| text.split(' ').map(String::from).collect::<Vec<_>>();
+    let failed = here(&words("run project --executor process"));
+    let said = suggested(stderr(&failed));
+    let [logs, explain, run] = &said[..] else { panic!("{said:?}") };
+    let id = logs[1].clone();
+    assert_eq!(logs.join(" "), format!("logs {id} --job bad --data project/.deltaci"));
+    assert!(crate::stdout(&here(logs)).contains("hello there"));
+    assert_eq!(here(explain).status.code(), Some(0), "{}", stderr(&here(explain)));
+    assert_eq!(run.join(" "), "run project --job bad");
+    let shown = here(&words(&format!("show {id} --data project/.deltaci")));
+    let said = suggested(crate::stdout(&shown));
+    let [logs, run] = &said[..] else { panic!("{said:?}") };
+    assert!(crate::stdout(&here(logs)).contains("hello there"));
+    assert_eq!(run.join(" "), format!("run {}", above.join("project").display()));
+    assert!(crate::stdout(&here(&words("runs --data project/.deltaci"))).contains(&id));
+    let lost = here(&words("runs --data caches"));
+    assert_eq!(lost.status.code(), Some(2));
+    assert!(stderr(&lost).contains("caches holds no records of runs; --data names"), "{}", stderr(&lost));
+    for asked in [format!("logs {id}"), format!("explain {id}")] {
+        assert!(stderr(&here(&words(&asked))).contains("--data DIR"), "{}", stderr(&here(&words(&asked))));
+    }
+}
+
+#[test]
+fn in_the_folder_itself_nothing_has_to_be_added() {
+    let folder = folder_with(&[job("bad", &[], &["exit 3"])]);
+    let id = folder.run_to(1, &[])["run_id"].as_str().expect("an id").to_owned();
+    let shown = folder.said(&["show", &id]);
+    let said: Vec<String> = suggested(&shown).iter().map(|words| words.join(" ")).collect();
+    assert!(matches!(&said[..], [logs, run] if logs.starts_with("logs job_") && run == "run"), "{said:?}");
+    let mut outside = command(&folder.path());
+    let again = outside.args(["run", "--executor", "process"]).env("XDG_CACHE_HOME", folder.beside("caches"));
+    let again = again.output().expect("the binary starts");
+    let said: Vec<String> = suggested(stderr(&again)).iter().map(|words| words.join(" ")).collect();
+    assert!(said[0].ends_with("--job bad") && said[2] == "run --job bad", "{said:?}");
+}
+
+#[test]
+fn a_folder_with_nothing_to_run_is_no_success() {
+    let folder = folder_with(&[]);
+    std::fs::remove_file(folder.path().join("delta-ci.yaml")).expect("it was written");
+    for word in ["run", "plan"] {
+        let output = command(&folder.path()).arg(word).output().expect("the binary starts");
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        let place = folder.path().canonicalize().expect("a folder");
+        let hint = format!("`deltaci init {}` writes a first file", place.display());
+        assert!(stderr(&output).contains(&hint), "{}", stderr(&output));
+    }
+    folder.write("go.mod", "module example.com/x\n");
+    assert!(folder.said(&["plan"]).contains("1 job to run"));
+}

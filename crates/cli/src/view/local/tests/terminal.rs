@@ -12,6 +12,7 @@ use super::script::{end, middle, ms, tell};
 use crate::local::happening::Show;
 use crate::view::local::choose::show;
 use crate::view::screen::{Screen, Size};
+use crate::view::ways::Ways;
 
 /// The folder where the player finds its cue.
 const CUES: &str = "DELTACI_TEST_CUES";
@@ -22,7 +23,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 #[test]
 fn the_player_plays_when_it_is_asked_to() {
     let Some(cues) = std::env::var_os(CUES).map(PathBuf::from) else { return };
-    let mut show = show(false, false);
+    let mut show = show(false, false, Ways::here());
     tell(show.as_mut(), &middle());
     wait_for_cue(show.as_mut(), &cues);
     tell(show.as_mut(), &end());
