@@ -20,7 +20,7 @@ use wire::TokenSecret;
 
 use crate::database::{Address, Database};
 use crate::files::allow_many;
-use crate::local::data::{BLOBS, Data};
+use crate::local::data::{BLOBS, Data, make_folder};
 use crate::output::{Exit, usage};
 use crate::talk::Talk;
 
@@ -211,16 +211,10 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let address = args.database.address()?;
     can_be_used(&args)?;
     allow_many();
-<<<<<<< HEAD
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let ended = runtime.block_on(async {
-        match &args.database.database {
-            Some(address) if is_postgres(address) => {
-=======
-    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async {
         match address {
             Address::Postgres(address) => {
->>>>>>> w/cli
                 serve(Arc::new(Postgres::open(address).await?), &args, "PostgreSQL").await
             }
             Address::File(path) => serve(Arc::new(sqlite(path)?), &args, &path.display().to_string()).await,
@@ -270,7 +264,7 @@ impl Args {
 
 fn sqlite(path: &Path) -> Result<Sqlite> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        make_folder(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     }
     Ok(Sqlite::open(path)?)
 }

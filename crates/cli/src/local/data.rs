@@ -95,7 +95,7 @@ fn work_of(data: &Path) -> PathBuf {
 
 /// With every folder above it that is missing. Their names are on the disk before anything in them is promised to anybody:
 /// whoever keeps files in them syncs the folder, not its name.
-fn make(folder: &Path) -> io::Result<()> {
+pub fn make_folder(folder: &Path) -> io::Result<()> {
     let missing: Vec<&Path> = folder.ancestors().take_while(|path| !is_there(path)).collect();
     fs::create_dir_all(folder)?;
     for made in missing {
@@ -111,7 +111,7 @@ fn is_there(path: &Path) -> bool {
 }
 
 fn lock_file(folder: &Path) -> Result<File> {
-    make(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    make_folder(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let path = folder.join(LOCK);
     let opened = File::options().create(true).truncate(false).read(true).write(true).open(&path);
     opened.with_context(|| format!("cannot open {}", path.display()))

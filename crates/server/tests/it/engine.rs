@@ -345,7 +345,7 @@ fn a_lease_granted_to_a_caller_who_has_gone_is_taken_back_uncharged() {
                 engine.store().release();
             }
             let ready = decisions::Hint::Ready(Queue::for_requirements(TENANT, &[]).id);
-            assert_eq!(hints.recv().await, Ok(ready.clone()), "submitted");
+            assert_eq!(hints.recv().await, Ok(ready), "submitted");
             assert_eq!(hints.recv().await, Ok(ready), "taken back");
             let again = engine.perform(lease(&engine, "lucky")).await;
             assert!(matches!(again, Ok(Answer::Granted(_))), "{again:?}");
