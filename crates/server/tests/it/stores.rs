@@ -45,8 +45,10 @@ impl InFile {
         self.folder.path().join("delta.db")
     }
 
-    /// The file, once whoever had it open has put everything into it: a thread that outlives its store does.
+    /// The file with everything in it, and nobody has it open. A store that was asked something may be closed last by one who
+    /// only reads, and leaves its log; one that was only opened is closed by its writer, on a thread that outlives it.
     pub fn put_away(&self) -> PathBuf {
+        drop(Sqlite::open(&self.path()).expect("it can be opened"));
         let log = self.folder.path().join("delta.db-wal");
         let until = Instant::now() + PATIENCE;
         while std::fs::metadata(&log).is_ok_and(|log| log.len() > 0) {

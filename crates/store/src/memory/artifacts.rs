@@ -144,8 +144,8 @@ impl Tables {
     fn usage_file(&self, tenant: TenantId) -> UsageFile {
         let usage = self.usages.get(&tenant).cloned().unwrap_or(Usage { tenant, bytes: 0, blobs: 0 });
         let possessed = self.possessions.all().filter(|possession| possession.key.tenant == tenant);
-        let lengths: Vec<u64> =
-            possessed.filter_map(|it| self.blobs.get(&it.blob)).map(|blob| blob.length).collect();
+        let blobs = possessed.filter_map(|it| self.blobs.get(&it.blob)).filter(|blob| blob.is_here());
+        let lengths: Vec<u64> = blobs.map(|blob| blob.length).collect();
         UsageFile { usage, bytes: lengths.iter().sum(), blobs: lengths.len() as u64 }
     }
 

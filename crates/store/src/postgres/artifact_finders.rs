@@ -224,7 +224,8 @@ const USAGES_AFTER: &str = "
     SELECT t.id, coalesce(u.bytes, 0)::bigint, coalesce(u.blobs, 0)::bigint, has.bytes, has.blobs
     FROM tenants t LEFT JOIN usages u ON u.tenant_id = t.id CROSS JOIN LATERAL (
         SELECT coalesce(sum(b.length), 0)::bigint AS bytes, count(*) AS blobs
-        FROM possessions p JOIN blobs b ON b.id = p.blob_id WHERE p.tenant_id = t.id) has
+        FROM possessions p JOIN blobs b ON b.id = p.blob_id
+        WHERE p.tenant_id = t.id AND b.claimed_by IS NULL AND b.state <> 'deleted') has
     WHERE t.id > $1 ORDER BY t.id LIMIT $2";
 
 pub async fn usage_files_after(

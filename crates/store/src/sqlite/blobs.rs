@@ -63,10 +63,13 @@ pub fn usages_after(
     after: Option<TenantId>,
     limit: usize,
 ) -> rusqlite::Result<Vec<UsageFile>> {
-    let sql = "SELECT t.id, coalesce(u.bytes, 0), coalesce(u.blobs, 0), \
-        (SELECT coalesce(sum(length), 0) FROM possessions JOIN blobs ON id = blob_id WHERE tenant_id = t.id), \
-        (SELECT count(*) FROM possessions WHERE tenant_id = t.id) \
-        FROM tenants t LEFT JOIN usages u ON u.tenant_id = t.id WHERE t.id > ?1 ORDER BY t.id LIMIT ?2";
+    let has = "FROM possessions p JOIN blobs b ON b.id = p.blob_id \
+        WHERE p.tenant_id = t.id AND b.claimed_by IS NULL AND b.state <> 'deleted'";
+    let sql = &format!(
+        "SELECT t.id, coalesce(u.bytes, 0), coalesce(u.blobs, 0), \
+         (SELECT coalesce(sum(b.length), 0) {has}), (SELECT count(*) {has}) \
+         FROM tenants t LEFT JOIN usages u ON u.tenant_id = t.id WHERE t.id > ?1 ORDER BY t.id LIMIT ?2"
+    );
     rows::all(connection, sql, params![after_text(after), stored(limit as u64)], |row| {
         let count = |column| rows::count(row, column);
         let usage = Usage { tenant: rows::id(row, 0)?, bytes: count(1)?, blobs: count(2)? };

@@ -50,7 +50,7 @@ fn the_file_of_the_contract_is_read_word_for_word() {
     assert_eq!(release.paths, None);
     assert_eq!(release.runs_on, ["os:linux", "toolchain:rust"]);
     assert_eq!((release.timeout_seconds, release.attempts_max), (Some(1_800.0), Some(3)));
-    let classes = ClassSet::of(&[FailureClass::Infra, FailureClass::Timeout, FailureClass::Flaky]);
+    let classes = ClassSet::asked_for(&[FailureClass::Infra, FailureClass::Timeout, FailureClass::Flaky]);
     assert_eq!(release.retry_on, Some(classes));
     assert_eq!((release.required, release.effect_once), (true, false));
     assert_eq!(

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use decisions::doctor::check_blob;
+use decisions::doctor::{check_blob, check_usage};
 use decisions::records::{Blob, Collection, INLINE_BYTES_MAX, Progress, Upload, Version, VersionName};
 use decisions::tenants::EnsureTenant;
 use decisions::versions::CreateVersion;
@@ -194,6 +194,9 @@ impl<S: Store> Yard<S> {
             let bytes = self.read(&BlobKey::new(&blob.digest, blob.id), blob.length).await.unwrap();
             assert_eq!(digest(&bytes), blob.digest);
         }
+        let usages = self.engine.store().usage_files_after(None, usize::MAX).await.unwrap();
+        let problems: Vec<_> = usages.iter().flat_map(check_usage).collect();
+        assert!(problems.is_empty(), "{problems:?}");
     }
 }
 
