@@ -352,7 +352,7 @@ async fn serve<S: Store>(store: Arc<S>, args: &Args, database: &str) -> Result<E
     };
     let ended = tokio::select! {
         () = told => Ok(Exit::Success.into()),
-        // Whoever started us starts us again: that reads what the disk really holds.
+        // Whoever started us starts us again: that brings to the disk what is only in memory, or says that it cannot.
         why = server.disabled() => Err(anyhow!(why)),
     };
     eprintln!("deltaci server stops");
