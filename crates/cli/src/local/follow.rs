@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use decisions::doctor::JobFile;
 use decisions::records::{Event, Plan};
-use machines::{Machine, attempt, run};
+use machines::{Machine, attempt, job, run};
 use runner::agent::{Seen, What};
 use server::Engine;
 use store::Store;
@@ -164,19 +164,12 @@ impl<S: Store> Follower<S> {
             | attempt::State::Stale => {}
         }
         watched.stop(event.at);
-        watched.state = Some(state_of_job(to));
-        let failure = match to {
-            attempt::State::Succeeded | attempt::State::Canceled => None,
-            attempt::State::Created
-            | attempt::State::Queued
-            | attempt::State::Leased
-            | attempt::State::Starting
-            | attempt::State::Running
-            | attempt::State::Uploading
-            | attempt::State::CancelRequested
-            | attempt::State::Failed
-            | attempt::State::TimedOut
-            | attempt::State::Stale => failure(self.engine.store().job_file(job).await?, index, watched),
+        let job_state = state_of_job(to);
+        watched.state = Some(job_state.as_str());
+        let failure = if job_state == job::State::Failed {
+            failure(self.engine.store().job_file(job).await?, index, watched)
+        } else {
+            None
         };
         watched.class = failure.as_ref().map(|failure| failure.class.clone());
         let next = format!("{job}/{}", index + 1);
@@ -254,10 +247,10 @@ fn attempt_of(entity: &str) -> Option<(JobId, u32)> {
     Some((job.parse().ok()?, index.parse().ok()?))
 }
 
-fn state_of_job(ended: attempt::State) -> &'static str {
+fn state_of_job(ended: attempt::State) -> job::State {
     match ended {
-        attempt::State::Succeeded => "SUCCEEDED",
-        attempt::State::Canceled => "CANCELED",
+        attempt::State::Succeeded => job::State::Succeeded,
+        attempt::State::Canceled => job::State::Canceled,
         attempt::State::Created
         | attempt::State::Queued
         | attempt::State::Leased
@@ -267,7 +260,7 @@ fn state_of_job(ended: attempt::State) -> &'static str {
         | attempt::State::CancelRequested
         | attempt::State::Failed
         | attempt::State::TimedOut
-        | attempt::State::Stale => "FAILED",
+        | attempt::State::Stale => job::State::Failed,
     }
 }
 
