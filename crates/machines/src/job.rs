@@ -33,6 +33,11 @@ machine! {
 }
 
 impl State {
+    /// Some row leads from here to there: what is derived may move by no other.
+    pub fn leads_to(self, to: State) -> bool {
+        Self::EVENTS.iter().any(|event| self.next(*event) == Ok(to))
+    }
+
     /// No attempt of the job is open.
     pub fn is_over(self) -> bool {
         matches!(self, State::Succeeded | State::Failed | State::Canceled)

@@ -83,8 +83,15 @@ pub fn project(draft: &Draft<'_>, job: &mut Job) {
     let attempt: &Attempt =
         draft.get(&AttemptKey { job: job.id, index: job.attempts }).expect("a family is loaded whole");
     let execution = attempt.execution.and_then(|id| draft.get::<Execution>(&id));
+    let before = job.state;
     job.state = derived_state(attempt.state.get(), execution.map(|execution| execution.status.get()));
     job.updated_at = draft.now;
+    debug_assert!(
+        before == job.state || before.leads_to(job.state),
+        "no row of the table leads from {} to {}",
+        before.as_str(),
+        job.state.as_str()
+    );
     debug_assert!(
         attempt.state.get() != attempt::State::Succeeded
             || execution.is_some_and(|execution| execution.status.get() == execution::State::Done),
