@@ -1,5 +1,5 @@
-//! Waiting until a run or job is over, with a line on stderr for each job that ends. A server that restarts meanwhile is
-//! waited for, within a bound.
+//! Waiting until a run or job is over, with a line on stderr for each job that ends, and for what keeps one from beginning.
+//! A server that restarts meanwhile is waited for, within a bound.
 
 use std::collections::HashSet;
 use std::process::ExitCode;
@@ -8,8 +8,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use server::Clock;
 use tokio::signal::unix::{SignalKind, signal};
-use wire::JobId;
 use wire::api::{JobView, RunView};
+use wire::{JobId, Time};
 
 use crate::api::{ApiError, Server};
 use crate::outcome::{job_is_over, run_is_over};
@@ -25,6 +25,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(400);
 const LOOK_AT_MANY_EVERY: Duration = Duration::from_secs(3);
 const MANY: usize = 200;
 
+/// While nothing is at work, how often it is asked why.
+const ASK_WHY_EVERY: Duration = Duration::from_secs(5);
+
 /// Tries in a row that the server may miss.
 const TRIES_MAX: u32 = 60;
 const PAUSE: Duration = Duration::from_secs(1);
@@ -32,7 +35,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// Until the run is over.
 pub async fn for_run(server: &Server, id: &str) -> Result<RunView> {
     let mut watch = Watch { clock: Clock::start(), told: HashSet::new(), screen: Screen::stderr() };
-    let mut patience = Patience::default();
+    let (mut still, mut patience) = (Still::new(watch.clock), Patience::default());
     loop {
         let run = match server.run(id).await {
             Ok(run) => run,
@@ -47,13 +50,14 @@ pub async fn for_run(server: &Server, id: &str) -> Result<RunView> {
             progress("");
             return Ok(run);
         }
+        still.explain(server, waiting_job(&run)).await;
         tokio::time::sleep(if run.jobs.len() > MANY { LOOK_AT_MANY_EVERY } else { LOOK_EVERY }).await;
     }
 }
 
 /// Until the job is over.
 pub async fn for_job(server: &Server, id: &str) -> Result<JobView> {
-    let mut patience = Patience::default();
+    let (mut still, mut patience) = (Still::new(Clock::start()), Patience::default());
     loop {
         match server.job(id).await {
             Ok(job) if job_is_over(&job.state) => {
@@ -63,6 +67,7 @@ pub async fn for_job(server: &Server, id: &str) -> Result<JobView> {
             Ok(job) => {
                 progress(&Look::of(&job.state).painted(Screen::stderr()));
                 patience = Patience::default();
+                still.explain(server, (job.state == "PENDING").then(|| job.id.clone())).await;
                 tokio::time::sleep(LOOK_EVERY).await;
             }
             Err(error) => patience.lose(error).await?,
@@ -106,6 +111,45 @@ impl Patience {
         progress("the server does not answer; waiting for it");
         tokio::time::sleep(PAUSE).await;
         Ok(())
+    }
+}
+
+/// The first that could begin, if none is at work.
+fn waiting_job(run: &RunView) -> Option<String> {
+    let is_at_work = run.jobs.iter().any(|job| job.state == "RUNNING");
+    let mut waiting = run.jobs.iter().filter(|job| job.state == "PENDING" && job.attempts > 0);
+    waiting.next().filter(|_| !is_at_work).map(|job| job.id.to_string())
+}
+
+/// Nothing is at work. The server knows why.
+struct Still {
+    clock: Clock,
+    since: Time,
+    told: String,
+}
+
+impl Still {
+    fn new(clock: Clock) -> Still {
+        Still { clock, since: clock.now(), told: String::new() }
+    }
+
+    /// Says why a job does not begin, when it has not for a while; once, until the reason is another.
+    async fn explain(&mut self, server: &Server, waiting: Option<String>) {
+        let now = self.clock.now();
+        if waiting.is_none() {
+            self.since = now; // something is at work
+        }
+        let Some(id) = waiting.filter(|_| now.since(self.since) >= ASK_WHY_EVERY) else { return };
+        self.since = now;
+        let Ok(job) = server.job(&id).await else { return };
+        let Some(attempt) = job.attempts.last().filter(|attempt| attempt.finished_at.is_none()) else {
+            return;
+        };
+        if !attempt.explanation.is_empty() && attempt.explanation != self.told {
+            progress("");
+            eprintln!("· {}  {}", one_line(&job.name), one_line(&attempt.explanation));
+            self.told = attempt.explanation.clone();
+        }
     }
 }
 

@@ -100,6 +100,21 @@ fn what_cannot_run_is_a_usage_error() {
 }
 
 #[test]
+fn who_waits_for_a_job_that_no_runner_can_take_is_told_so() {
+    let site = Site::start();
+    let words = ["trigger", "--step", "true", "--runs-on", "os:plan9", "--wait"];
+    let log = site.folder.path().join("log");
+    let mut command = site.command(&words);
+    let mut child =
+        command.stdout(Stdio::null()).stderr(std::fs::File::create(&log).unwrap()).spawn().unwrap();
+    wait_until("it says why nothing begins", || {
+        std::fs::read_to_string(&log).is_ok_and(|said| said.contains("waits for a runner"))
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
 fn ctrl_c_ends_the_looking_on_and_says_that_the_run_goes_on() {
     let site = Site::start();
     let run = site.said(&["trigger", "--step", "true"]);
