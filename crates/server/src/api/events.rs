@@ -28,10 +28,10 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
 struct EventsQuery {
     /// A run, a job with its attempts and executions, one attempt (`job_…/2`), an execution, a delivery, an
     /// upload, a version, a blob that the tenant has, or the tenant.
-    #[param(nullable = false)]
+    #[param(nullable = false, min_length = 1)]
     entity: Option<String>,
     /// Only what was committed after this number.
-    #[param(value_type = Option<i64>, nullable = false)]
+    #[param(value_type = Option<i64>, nullable = false, minimum = 0)]
     after: Option<String>,
     /// The most items, 100 without it; more than 1,000 is taken as 1,000.
     #[param(schema_with = limit_schema)]

@@ -16,7 +16,7 @@ use crate::whole::{maybe_whole, whole};
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 pub struct TriggerRun {
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(max_length = 512)]
+    #[schema(min_length = 1, max_length = 512)]
     pub trigger_key: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 2048)]
