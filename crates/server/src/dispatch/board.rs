@@ -21,7 +21,7 @@ pub struct Shape {
 impl Shape {
     fn takes(&self, queue: &Queue) -> bool {
         self.scope.is_none_or(|tenant| tenant == queue.tenant)
-            && queue.requires.iter().all(|requirement| self.capabilities.contains(requirement))
+            && queue.fits(|it| self.capabilities.contains(it))
     }
 }
 

@@ -188,7 +188,8 @@ impl<S: Store> World<S> {
                 let can = words.list("can");
                 let ready = self.store.queues_ready().await.expect("the store answers");
                 let queues = self.store.queues_named(ready).await.expect("the store answers").into_iter();
-                let ours = queues.filter(|queue| queue.tenant == self.tenant && queue.fits(&can));
+                let ours =
+                    queues.filter(|queue| queue.tenant == self.tenant && queue.fits(|it| can.contains(it)));
                 Wanted::Any(ours.map(|queue| queue.id).collect())
             }
         };

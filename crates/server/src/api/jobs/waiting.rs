@@ -37,7 +37,8 @@ fn said(queue: &Queue, alive: &[Runner], now: Time) -> String {
             "waits for a runner: none was heard of in the last {seconds} s; start one with `deltaci runner`"
         );
     }
-    let able: Vec<&Runner> = alive.iter().filter(|runner| queue.fits(&runner.capabilities)).collect();
+    let can = |runner: &&Runner| queue.fits(|it| runner.capabilities.contains(it));
+    let able: Vec<&Runner> = alive.iter().filter(can).collect();
     if able.is_empty() {
         return format!("waits for a runner with {}: {}", words(&queue.requires), lacking(queue, alive));
     }
